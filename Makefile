@@ -1,0 +1,70 @@
+# Everything happens inside the clone: the environment in .venv, downloads and caches in .cache.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed.stamp
+SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
+
+export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+export MPLBACKEND := Agg
+
+.PHONY: help setup demo test lint types unit format bench-engine wheel lock clean
+
+help:
+	@echo "make demo          set up, then simulate, grow a forest of curves, print a table, save a plot"
+	@echo "make test          set up, then lint, types and tests"
+	@echo "make setup         the environment alone, from nothing"
+	@echo "make bench-engine  speed of growth beside scikit-learn and LightGBM"
+	@echo "make wheel         wheel and sdist, each installed and imported in a fresh environment"
+	@echo "make format        let ruff rewrite the sources"
+	@echo "make lock          pin the dependencies anew"
+
+setup: $(STAMP)
+
+$(STAMP): $(SOURCES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "doseforest needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null \
+	  || { echo "Python lacks its venv module. On Debian: apt-get install python3-venv python3-dev"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/python examples/forest_of_curves.py
+
+test: lint types unit
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+unit: setup
+	$(BIN)/python -m pytest
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench-engine: setup
+	$(BIN)/python benchmarks/engine.py
+
+wheel: setup
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/check_dist.py dist
+
+lock:
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet "uv>=0.5"
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras \
+	  --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock
+
+clean:
+	rm -rf .venv .cache build dist out

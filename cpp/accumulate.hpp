@@ -1,0 +1,93 @@
+// Histogram accumulation: the loop that visits rows. Included by kernels.cpp only.
+
+// Float and double vectors of LANES entries that may start at any address of their element.
+typedef double Lanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef float FloatLanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+inline Lanes widen(const float* values) {
+  return __builtin_convertvector(*reinterpret_cast<const FloatLanes*>(values), Lanes);
+}
+inline Lanes& lanes(double* values) { return *reinterpret_cast<Lanes*>(values); }
+inline const Lanes& lanes(const double* values) { return *reinterpret_cast<const Lanes*>(values); }
+
+constexpr int64_t PREFETCH_ROWS = 12;   // rows between a prefetch and its use
+constexpr int64_t CACHE_LINE = 64;
+
+inline void prefetch(const void* start, int64_t n_bytes) {
+  const char* byte = static_cast<const char*>(start);
+  for (int64_t i = 0; i < n_bytes; i += CACHE_LINE) __builtin_prefetch(byte + i);
+}
+
+// First cell of each selected feature, laid out one after another.
+inline void cell_starts(const TrainingRows& data, const int32_t* features, int64_t n_selected,
+                        int64_t* starts) {
+  int64_t cell = 0;
+  for (int64_t j = 0; j < n_selected; ++j) {
+    starts[j] = cell;
+    cell += data.n_bins[features[j]] + 1;
+  }
+}
+
+constexpr int64_t MAX_FEATURES_AT_ONCE = 256;  // keeps the cell starts on the stack
+
+// V vectors of channels per row; V = 0 reads the number from the data.
+template <int V>
+void accumulate_features(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
+                         const int32_t* features, int64_t n_selected, double* sums,
+                         uint32_t* counts) {
+  int64_t starts[MAX_FEATURES_AT_ONCE];
+  cell_starts(data, features, n_selected, starts);
+  const int64_t n_features = data.n_features;
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
+  for (int64_t i = 0; i < n_rows; ++i) {
+    if (i + PREFETCH_ROWS < n_rows) {
+      const int64_t ahead = rows[i + PREFETCH_ROWS];
+      prefetch(data.bins + ahead * n_features, n_features);
+      prefetch(data.channels + ahead * n_channels, n_channels * 4);
+    }
+    const int64_t row = rows[i];
+    const uint8_t* bins = data.bins + row * n_features;
+    const float* values = data.channels + row * n_channels;
+    if constexpr (V > 0) {
+      Lanes value[V];
+      for (int v = 0; v < V; ++v) value[v] = widen(values + v * LANES);
+      for (int64_t j = 0; j < n_selected; ++j) {
+        const int64_t cell = starts[j] + bins[features[j]];
+        double* sum = sums + cell * n_channels;
+        ++counts[cell];
+        for (int v = 0; v < V; ++v) lanes(sum + v * LANES) += value[v];
+      }
+    } else {
+      for (int64_t j = 0; j < n_selected; ++j) {
+        const int64_t cell = starts[j] + bins[features[j]];
+        double* sum = sums + cell * n_channels;
+        ++counts[cell];
+        for (int64_t c = 0; c < n_channels; c += LANES) lanes(sum + c) += widen(values + c);
+      }
+    }
+  }
+}
+
+template <int V>
+void accumulate(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
+                const int32_t* features, int64_t n_selected, double* sums, uint32_t* counts) {
+  for (int64_t first = 0; first < n_selected; first += MAX_FEATURES_AT_ONCE) {
+    const int64_t some = n_selected - first < MAX_FEATURES_AT_ONCE ? n_selected - first
+                                                                   : MAX_FEATURES_AT_ONCE;
+    accumulate_features<V>(data, rows, n_rows, features + first, some, sums, counts);
+    for (int64_t j = first; j < first + some; ++j) {
+      const int64_t cells = data.n_bins[features[j]] + 1;
+      sums += cells * data.n_channels;
+      counts += cells;
+    }
+  }
+}
+
+void subtract(const double* parent_sums, const uint32_t* parent_counts, const double* child_sums,
+              const uint32_t* child_counts, int64_t n_cells, int64_t n_channels, double* out_sums,
+              uint32_t* out_counts) {
+  for (int64_t i = 0; i < n_cells * n_channels; i += LANES) {
+    lanes(out_sums + i) = lanes(parent_sums + i) - lanes(child_sums + i);
+  }
+  for (int64_t i = 0; i < n_cells; ++i) out_counts[i] = parent_counts[i] - child_counts[i];
+}

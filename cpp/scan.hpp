@@ -1,0 +1,175 @@
+// The split search: prefix sums over the bins of a feature and the gain of every cut.
+// Included by kernels.cpp only.
+//
+// For a node P with children L and R the gain is n_L n_R / n_P * D(mean_L, mean_R) (GCF Eq. 2).
+// With d = S_L n_P - n_L S_P the difference of the means is d n_P / (n_P n_L n_R), hence
+//   D a norm:          gain = |d| / n_P
+//   D a norm squared:  gain = |d|^2 / (n_P n_L n_R).
+// Both products of d are rounded once, so d is exactly zero when the curves of a node are equal.
+
+struct NormL1 {
+  static constexpr bool is_square = false;
+  static Lanes add(Lanes total, Lanes d, Lanes weight) {
+    const Lanes negative = -d;
+    return total + weight * (d < negative ? negative : d);
+  }
+  static double fold(Lanes t) { return (t[0] + t[1]) + (t[2] + t[3]); }
+};
+struct NormL2 {  // adds up the square of the norm
+  static constexpr bool is_square = true;
+  static Lanes add(Lanes total, Lanes d, Lanes weight) { return total + weight * (d * d); }
+  static double fold(Lanes t) { return (t[0] + t[1]) + (t[2] + t[3]); }
+};
+struct NormLinf {
+  static constexpr bool is_square = false;
+  static Lanes add(Lanes total, Lanes d, Lanes weight) {
+    const Lanes negative = -d;
+    const Lanes size = weight * (d < negative ? negative : d);
+    return total < size ? size : total;
+  }
+  static double fold(Lanes t) {
+    const double a = t[0] < t[1] ? t[1] : t[0];
+    const double b = t[2] < t[3] ? t[3] : t[2];
+    return a < b ? b : a;
+  }
+};
+
+// What is known of the node before any cut.
+struct Totals {
+  const double* sums;   // (n_channels,)
+  int64_t rows;
+  double weight;
+  int64_t min_rows;     // smallest admissible child
+};
+
+inline int64_t smallest_child(const SplitRule& rule, int64_t n_rows) {
+  int64_t by_fraction = static_cast<int64_t>(rule.min_fraction * static_cast<double>(n_rows));
+  if (static_cast<double>(by_fraction) < rule.min_fraction * static_cast<double>(n_rows)) {
+    ++by_fraction;
+  }
+  const int64_t rows = by_fraction < rule.min_rows ? rule.min_rows : by_fraction;
+  return rows < 1 ? 1 : rows;
+}
+
+// Spread of the treatment in a child from its mean moments: a mean conditional variance, or the
+// standard deviation of the mixture of the rows' densities (the published reading).
+inline double spread(const SplitRule& rule, double first_sum, double second_sum, double weight) {
+  const double first = first_sum / weight;
+  if (rule.positivity == Positivity::CONDITIONAL) return first;
+  const double variance = second_sum / weight - first * first;
+  return variance > 0 ? __builtin_sqrt(variance) : 0.0;
+}
+
+// zeta * sigma: the smaller of the two children's spreads, so that both keep a varied treatment.
+inline double positivity_term(const SplitRule& rule, const Totals& node, const double* left,
+                              double left_weight) {
+  const int32_t first = rule.spread_channel;
+  const int32_t second = rule.positivity == Positivity::MIXTURE ? first + 1 : first;
+  const double a = spread(rule, left[first], left[second], left_weight);
+  const double b = spread(rule, node.sums[first] - left[first], node.sums[second] - left[second],
+                          node.weight - left_weight);
+  return rule.zeta * (a < b ? a : b);
+}
+
+template <class D>
+inline double gain_of(const SplitRule& rule, double size, double left_weight, double node_weight) {
+  if (!rule.squared) return (D::is_square ? __builtin_sqrt(size) : size) / node_weight;
+  const double right_weight = node_weight - left_weight;
+  return (D::is_square ? size : size * size) / (node_weight * left_weight * right_weight);
+}
+
+// Cuts of one feature with the missing values on one side. V as in accumulate.hpp; Extras: rows
+// have weights or the gain has a positivity term. `left` is scratch of n_channels doubles.
+template <int V, class D, bool Extras>
+void scan_direction(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                    int32_t feature, bool missing_left, const double* sums, const uint32_t* counts,
+                    double* left, Split* best) {
+  const int32_t n_bins = data.n_bins[feature];
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
+  const double* missing = sums + n_bins * n_channels;
+  constexpr int N = V ? V : 1;
+  Lanes total[N];
+  for (int64_t c = 0; c < n_channels; c += LANES) {
+    const Lanes start = missing_left ? lanes(missing + c) : Lanes{};
+    if constexpr (V > 0) total[c / LANES] = start;
+    else lanes(left + c) = start;
+  }
+  int64_t left_rows = missing_left ? counts[n_bins] : 0;
+  int32_t chosen = -1;
+  for (int32_t b = 0; b < n_bins; ++b) {
+    if (counts[b] == 0) continue;  // the same cut as the bin before
+    const double* cell = sums + b * n_channels;
+    left_rows += counts[b];
+    if constexpr (V > 0) {
+      for (int v = 0; v < V; ++v) total[v] += lanes(cell + v * LANES);
+    } else {
+      for (int64_t c = 0; c < n_channels; c += LANES) lanes(left + c) += lanes(cell + c);
+    }
+    if (left_rows < node.min_rows) continue;
+    if (node.rows - left_rows < node.min_rows) break;
+    double left_weight = static_cast<double>(left_rows);
+    if constexpr (Extras) {
+      if constexpr (V > 0) {
+        for (int v = 0; v < V; ++v) lanes(left + v * LANES) = total[v];
+      }
+      if (rule.weight_channel >= 0) left_weight = left[rule.weight_channel];
+      if (!(left_weight > 0 && left_weight < node.weight)) continue;
+    }
+    Lanes size{};
+    for (int64_t c = 0; c < n_channels; c += LANES) {
+      const Lanes here = V ? total[V ? c / LANES : 0] : lanes(left + c);
+      const Lanes d = here * node.weight - left_weight * lanes(node.sums + c);
+      size = D::add(size, d, lanes(rule.channel_weights + c));
+    }
+    double gain = gain_of<D>(rule, D::fold(size), left_weight, node.weight);
+    if constexpr (Extras) {
+      if (rule.positivity != Positivity::NONE) {
+        gain += positivity_term(rule, node, left, left_weight);
+      }
+    }
+    if (gain > best->gain) {
+      const bool none_missing = counts[n_bins] == 0;
+      *best = {gain, feature, b, none_missing ? 2 * left_rows >= node.rows : missing_left};
+      chosen = b;
+    }
+  }
+  if (chosen < 0) return;
+  // No row of the node lies between the two children: cut half-way through the empty bins, or,
+  // when only missing values are on the right, above them all.
+  int32_t next = chosen + 1;
+  while (next < n_bins && counts[next] == 0) ++next;
+  best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
+}
+
+constexpr int64_t MAX_CHANNELS = 1024;
+
+template <int V, class D, bool Extras>
+void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
+                   int64_t n_selected, const double* sums, const uint32_t* counts, Split* best) {
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
+  alignas(CACHE_LINE) double left[MAX_CHANNELS];
+  alignas(CACHE_LINE) double node_sums[MAX_CHANNELS];
+  Totals node{node_sums, 0, 0, 0};
+  for (int64_t j = 0; j < n_selected; ++j) {
+    const int64_t cells = data.n_bins[features[j]] + 1;
+    if (j == 0) {  // every feature adds up to the same totals, exactly
+      for (int64_t c = 0; c < n_channels; ++c) node_sums[c] = 0;
+      for (int64_t cell = 0; cell < cells; ++cell) {
+        for (int64_t c = 0; c < n_channels; c += LANES) {
+          lanes(node_sums + c) += lanes(sums + cell * n_channels + c);
+        }
+        node.rows += counts[cell];
+      }
+      node.weight = rule.weight_channel >= 0 ? node_sums[rule.weight_channel]
+                                             : static_cast<double>(node.rows);
+      node.min_rows = smallest_child(rule, node.rows);
+      if (!(node.weight > 0)) return;
+    }
+    scan_direction<V, D, Extras>(data, rule, node, features[j], false, sums, counts, left, best);
+    if (counts[cells - 1] > 0) {
+      scan_direction<V, D, Extras>(data, rule, node, features[j], true, sums, counts, left, best);
+    }
+    sums += cells * n_channels;
+    counts += cells;
+  }
+}

@@ -1,0 +1,50 @@
+"""Honest forests of dose-response curves.
+
+`CurveForest` grows a forest whose response is a curve; `load_forest` reads a saved one and needs
+nothing but NumPy and the compiled core.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from doseforest.curve_forest import CurveForest
+    from doseforest.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
+    from doseforest.prediction.container import ForestFileError
+    from doseforest.prediction.forest import Forest
+    from doseforest.prediction.forest_file import load_forest
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CurveForest": "doseforest.curve_forest",
+    "Forest": "doseforest.prediction.forest",
+    "ForestFileError": "doseforest.prediction.container",
+    "MeanCurve": "doseforest.leaves.leaf_curves",
+    "RatioCurve": "doseforest.leaves.leaf_curves",
+    "RidgeMoments": "doseforest.leaves.leaf_curves",
+    "load_forest": "doseforest.prediction.forest_file",
+}
+
+__all__ = [
+    "CurveForest",
+    "Forest",
+    "ForestFileError",
+    "MeanCurve",
+    "RatioCurve",
+    "RidgeMoments",
+    "load_forest",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names on first use, so that a server which only loads forests stays small."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'doseforest' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

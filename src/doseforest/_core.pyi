@@ -1,0 +1,161 @@
+"""Types of the compiled core; what each function does is told in cpp/engine.hpp."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+LANES: int
+MAX_CHANNELS: int
+
+class SplitRule:
+    def __init__(
+        self,
+        *,
+        channel_weights: NDArray[np.float64],
+        norm: int,
+        squared: bool,
+        positivity: int,
+        weight_channel: int,
+        spread_channel: int,
+        zeta: float,
+        min_rows: int,
+        min_fraction: float,
+    ) -> None: ...
+
+class Sampling:
+    def __init__(
+        self,
+        *,
+        seed: int,
+        fraction: float,
+        growth_fraction: float,
+        bag_size: int,
+        bootstrap: bool,
+        honesty: int,
+    ) -> None: ...
+
+def available_builds() -> list[str]: ...
+def current_build() -> str: ...
+def choose_build(name: str) -> None: ...
+def search(
+    bins: NDArray[np.uint8],  # IN (n_rows, n_features)
+    channels: NDArray[np.float32],  # IN (n_rows, n_channels)
+    n_bins: NDArray[np.int32],  # IN (n_features,)
+    rule: SplitRule,
+    rows: NDArray[np.uint32],  # IN
+    families: NDArray[np.int64],  # IN (n_families, 8)
+    features: NDArray[np.int32],  # IN (n_nodes or 1, n_selected)
+    pool_sums: NDArray[np.float64],  # IN/OUT (n_slots, n_cells, n_channels)
+    pool_counts: NDArray[np.uint32],  # IN/OUT (n_slots, n_cells)
+    n_threads: int,
+    gain: NDArray[np.float64],  # IN/OUT (n_nodes,)
+    cut: NDArray[np.int32],  # IN/OUT (n_nodes, 3)
+) -> None: ...
+def histograms(
+    bins: NDArray[np.uint8],
+    channels: NDArray[np.float32],
+    n_bins: NDArray[np.int32],
+    rows: NDArray[np.uint32],
+    ranges: NDArray[np.int64],  # IN (n_nodes, 2)
+    features: NDArray[np.int32],
+    n_threads: int,
+    sums: NDArray[np.float64],  # OUT (n_nodes, n_cells, n_channels)
+    counts: NDArray[np.uint32],  # OUT (n_nodes, n_cells)
+) -> None: ...
+def scan_histograms(
+    n_bins: NDArray[np.int32],
+    rule: SplitRule,
+    features: NDArray[np.int32],
+    sums: NDArray[np.float64],
+    counts: NDArray[np.uint32],
+    n_threads: int,
+    gain: NDArray[np.float64],  # IN/OUT (n_nodes,)
+    cut: NDArray[np.int32],  # IN/OUT (n_nodes, 3)
+) -> None: ...
+def select_features(
+    seed: int,
+    keys: NDArray[np.uint64],
+    n_features: int,
+    out: NDArray[np.int32],  # OUT (n_nodes, n_selected)
+) -> None: ...
+def partition(
+    bins: NDArray[np.uint8],
+    n_bins: NDArray[np.int32],
+    rows: NDArray[np.uint32],  # IN/OUT
+    ranges: NDArray[np.int64],
+    gain: NDArray[np.float64],
+    cut: NDArray[np.int32],
+    n_threads: int,
+    middles: NDArray[np.int64],  # OUT (n_nodes,)
+) -> None: ...
+def count_rows(
+    plan: Sampling,
+    trees: NDArray[np.int64],
+    ids: NDArray[np.int64],
+    n_threads: int,
+    counts: NDArray[np.int64],  # OUT (n_trees,)
+) -> None: ...
+def draw_rows(
+    plan: Sampling,
+    trees: NDArray[np.int64],
+    ids: NDArray[np.int64],
+    n_threads: int,
+    starts: NDArray[np.int64],
+    rows: NDArray[np.uint32],  # OUT
+) -> None: ...
+def fill_leaves(
+    plan: Sampling,
+    trees: NDArray[np.int64],
+    roots: NDArray[np.int64],
+    nodes: NDArray[np.uint8],
+    bins: NDArray[np.uint8],
+    channels: NDArray[np.float32],
+    n_bins: NDArray[np.int32],
+    row_weights: NDArray[np.float32] | None,
+    ids: NDArray[np.int64],
+    n_threads: int,
+    sums: NDArray[np.float64],  # IN/OUT (n_leaves, n_channels)
+    weights: NDArray[np.float64],  # IN/OUT (n_leaves,)
+) -> None: ...
+def route_bins(
+    plan: Sampling,
+    roots: NDArray[np.int64],
+    nodes: NDArray[np.uint8],
+    bins: NDArray[np.uint8],
+    n_bins: NDArray[np.int32],
+    ids: NDArray[np.int64],
+    n_threads: int,
+    leaves: NDArray[np.int32],  # OUT (n_rows, n_trees); -1: the row does not fill the tree
+    copies: NDArray[np.uint8],  # OUT (n_rows, n_trees)
+) -> None: ...
+def route(
+    roots: NDArray[np.int64],
+    nodes: NDArray[np.uint8],
+    x: NDArray[np.float64],
+    n_threads: int,
+    leaves: NDArray[np.int32],  # OUT (n_rows, n_trees)
+) -> None: ...
+def average(
+    roots: NDArray[np.int64],
+    nodes: NDArray[np.uint8],
+    leaf_sums: NDArray[np.float32],
+    leaf_weights: NDArray[np.float32],
+    x: NDArray[np.float64],
+    out_of_bag: Sampling | None,
+    row_ids: NDArray[np.int64] | None,
+    n_threads: int,
+    out: NDArray[np.float64],  # OUT (n_rows, n_leaf_channels)
+    used: NDArray[np.int32],  # OUT (n_rows,)
+) -> None: ...
+def bin_values(
+    x: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    edge_starts: NDArray[np.int64],
+    n_threads: int,
+    out: NDArray[np.uint8],  # OUT (n_rows, n_features)
+) -> None: ...
+def solve_moments(
+    moments: NDArray[np.float64],
+    penalty: NDArray[np.float64],  # IN (n_rows or 1, n_coefficients)
+    n_threads: int,
+    out: NDArray[np.float64],  # OUT (n_rows, n_coefficients)
+) -> None: ...

@@ -1,0 +1,437 @@
+"""CurveForest: an honest forest whose response is a curve, with scikit-learn's manners."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.data import checks
+from doseforest.data.binning import MAX_BINS, fit_bins
+from doseforest.data.exact_grid import MAX_ROWS, exact_channels
+from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
+from doseforest.data.table import BlockSource, as_table
+from doseforest.dtypes import Array, ChannelArray, FloatArray
+from doseforest.engines.local import LocalEngine
+from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction, trapezoid_weights
+from doseforest.growth.forest_builder import build_trees
+from doseforest.growth.grower import StopRules
+from doseforest.growth.memory import memory_need, plan_memory
+from doseforest.growth.statistic import MeanCurveStatistic, Positivity, mean_curve_statistic
+from doseforest.leaves.forest_weights import TrainingLeaves
+from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
+from doseforest.leaves.leaf_sums import LeafRows
+from doseforest.machine import thread_count
+from doseforest.prediction.forest import Forest
+from doseforest.progress import ProgressBar
+
+MAX_CURVE_POINTS = 512
+
+
+class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A forest that splits by the distance between mean curves and predicts a curve for each row.
+
+    Parameters
+    ----------
+    n_trees : int, default=500
+    distance : str or callable, default="l2"
+        Distance between the mean curves of two children: "l1", "l2", "linf" as published,
+        "l1_squared", "l2_norm", "linf_squared", or a function of (left, right, quadrature).
+    min_node_size : int, default=20
+        Smallest number of growth rows in a leaf.
+    max_depth : int, optional
+    min_info_gain : float, default=0.0
+        A split must gain more than this.
+    min_child_fraction : float, default=0.0
+        Smallest child as a share of its parent's rows.
+    mtry : int, float or "sqrt", optional
+        Features that a split may use: a number, a share, or the root of their number. By default
+        all of them.
+    mtry_scope : {"node", "tree"}, default="node"
+        Draw the features at every node, or once per tree as the paper does.
+    sampling : {"subsample", "bootstrap"}, default="subsample"
+    sample_fraction : float, default=0.5
+        Share of the rows that a subsampled tree sees.
+    bag_size : int, default=1
+        Number of trees that share a half-sample (a little bag).
+    honesty : {"tree", "forest", "none"}, default="tree"
+        Split each tree's rows, or once all rows, into those that grow trees and those that fill
+        their leaves; or use every row for both.
+    honesty_fraction : float, default=0.5
+        Share of the rows that grow.
+    zeta : float, default=0.0
+        Weight of the positivity term; needs ``spread`` in ``fit``.
+    positivity : {"conditional", "mixture"}, default="conditional"
+        See `doseforest.growth.statistic.mean_curve_statistic`.
+    leaf_curve : LeafCurve, optional
+        How averaged leaf channels become a curve; by default they are the curve.
+    max_bins : int, default=64
+        Bins of a feature, at most 255; missing values have one more.
+    n_jobs : int, optional
+        Threads; by default every core that the process may use. Never changes the result.
+    memory_limit : int, optional
+        Bytes that growth may take; by default what the machine or its container has left.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, for work over two seconds.
+    random_state : int, RandomState or None, optional
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The finished forest.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only when X had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from doseforest import CurveForest
+    >>> rng = np.random.default_rng(0)
+    >>> doses = np.array([0.0, 0.5, 1.0])
+    >>> x = rng.uniform(-1, 1, size=(2000, 3))
+    >>> curves = np.where(x[:, :1] > 0, 2.0, 1.0) * doses
+    >>> forest = CurveForest(n_trees=50, random_state=0).fit(x, curves, doses=doses)
+    >>> forest.predict([[0.5, 0, 0], [-0.5, 0, 0]]).round(1)
+    array([[0. , 1. , 2. ],
+           [0. , 0.5, 1. ]])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "min_node_size": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_info_gain": [Interval(Real, 0, None, closed="left")],
+        "min_child_fraction": [Interval(Real, 0, 0.5, closed="both")],
+        "mtry": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"sqrt"}),
+            None,
+        ],
+        "mtry_scope": [StrOptions({"node", "tree"})],
+        "sampling": [StrOptions({"subsample", "bootstrap"})],
+        "sample_fraction": [Interval(Real, 0, 1, closed="right")],
+        "bag_size": [Interval(Integral, 1, None, closed="left")],
+        "honesty": [StrOptions(set(HONESTY_CODES))],
+        "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "zeta": [Interval(Real, 0, None, closed="left")],
+        "positivity": [StrOptions({"conditional", "mixture"})],
+        "leaf_curve": [HasMethods(["check_width", "solve", "to_json"]), None],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "n_jobs": [Integral, None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "progress": ["boolean", None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 500,
+        *,
+        distance: str | DistanceFunction = "l2",
+        min_node_size: int = 20,
+        max_depth: int | None = None,
+        min_info_gain: float = 0.0,
+        min_child_fraction: float = 0.0,
+        mtry: int | float | Literal["sqrt"] | None = None,
+        mtry_scope: Literal["node", "tree"] = "node",
+        sampling: Literal["subsample", "bootstrap"] = "subsample",
+        sample_fraction: float = 0.5,
+        bag_size: int = 1,
+        honesty: Honesty = "tree",
+        honesty_fraction: float = 0.5,
+        zeta: float = 0.0,
+        positivity: Positivity = "conditional",
+        leaf_curve: LeafCurve | None = None,
+        max_bins: int = 64,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        progress: bool | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.distance = distance
+        self.min_node_size = min_node_size
+        self.max_depth = max_depth
+        self.min_info_gain = min_info_gain
+        self.min_child_fraction = min_child_fraction
+        self.mtry = mtry
+        self.mtry_scope = mtry_scope
+        self.sampling = sampling
+        self.sample_fraction = sample_fraction
+        self.bag_size = bag_size
+        self.honesty = honesty
+        self.honesty_fraction = honesty_fraction
+        self.zeta = zeta
+        self.positivity = positivity
+        self.leaf_curve = leaf_curve
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        doses: Any = None,
+        quadrature: Any = None,
+        leaf_channels: Any = None,
+        spread: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        row_ids: Any = None,
+    ) -> CurveForest:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            numpy, pandas or polars; NaN and null are missing values.
+        y : array of shape (n_rows, n_doses) or (n_rows,)
+            The curve of each row on a grid of doses; trees split by it.
+        doses : array of shape (n_doses,), optional
+            The grid, ascending; it gives the curve points their trapezoid weights.
+        quadrature : array of shape (n_doses,), optional
+            Weights of the curve points, in place of the grid's. Without either, 1 each.
+        leaf_channels : array of shape (n_rows, n_channels), optional
+            What leaves sum up; by default the curves.
+        spread : array of shape (n_rows,) or (n_rows, 2), optional
+            Conditional variance of the treatment over its variance, or its first two moments;
+            for ``zeta`` above 0.
+        sample_weight : array of shape (n_rows,), optional
+        groups : array of shape (n_rows,), optional
+            Rows of a group enter a tree, and a half of it, together.
+        row_ids : array of distinct integers, optional
+            Names of the rows; with them the order of the rows does not matter.
+        """
+        self._validate_params()
+        table = as_table(X)
+        curves = checks.checked_columns(y, "y", table.n_rows, MAX_CURVE_POINTS)
+        self._check_rules(table, spread)
+        weights = checks.checked_weights(sample_weight, table.n_rows)
+        ids = checks.checked_row_ids(row_ids, table.n_rows)
+        sampling_ids = ids if groups is None else checks.group_codes(groups, table.n_rows)
+        leaf_values = curves
+        if leaf_channels is not None:
+            leaf_values = checks.checked_columns(
+                leaf_channels, "leaf_channels", table.n_rows, MAX_CURVE_POINTS * 8
+            )
+        leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
+        leaf_curve.check_width(leaf_values.shape[1])
+
+        n_threads = thread_count(self.n_jobs)
+        plan = self._plan()
+        memory = plan_memory(
+            memory_need(
+                n_rows=table.n_rows,
+                n_features=table.n_features,
+                n_channels=curves.shape[1] + (weights is not None) + 2 * (self.zeta > 0),
+                n_leaf_channels=leaf_values.shape[1],
+                n_trees=self.n_trees,
+                min_node_size=self.min_node_size,
+                plan=plan,
+            ),
+            memory_limit=self.memory_limit,
+            n_trees=self.n_trees,
+            n_threads=n_threads,
+        )
+        grid = (
+            None
+            if doses is None
+            else checks.checked_grid(doses, "doses", curves.shape[1], ascending=True)
+        )
+        statistic = self._statistic(curves, grid, quadrature, spread, weights)
+        rules = StopRules(
+            min_node_size=self.min_node_size,
+            min_info_gain=self.min_info_gain,
+            max_depth=self.max_depth,
+            min_child_fraction=self.min_child_fraction,
+            noise_per_row=statistic.noise_per_row,
+        )
+        feature_bins = fit_bins(
+            table, max_bins=self.max_bins, weights=weights, row_ids=ids, seed=plan.seed
+        )
+        bins = feature_bins.transform(table, n_threads)
+        rows = LeafRows(
+            bins=bins,
+            n_bins=feature_bins.n_bins,
+            channels=exact_channels(leaf_values, weights=weights, pad=False),
+            weights=weights,
+            sampling_ids=sampling_ids,
+        )
+        engine = LocalEngine(
+            bins,
+            feature_bins.n_bins,
+            statistic,
+            rules,
+            plan,
+            sampling_ids,
+            mtry=self._mtry(table.n_features),
+            mtry_per_tree=self.mtry_scope == "tree",
+            n_threads=n_threads,
+            histogram_bytes=memory.histogram_bytes,
+        )
+        with ProgressBar(self.n_trees, "growing", "tree", self.progress) as bar:
+            grown = build_trees(
+                engine,
+                rules,
+                plan,
+                feature_bins,
+                rows,
+                n_trees=self.n_trees,
+                trees_at_once=memory.trees_at_once,
+                n_threads=n_threads,
+                on_progress=bar.advance,
+            )
+        self.forest_ = Forest(
+            nodes=grown.nodes,
+            gains=grown.gains,
+            roots=grown.roots,
+            leaf_sums=grown.leaf_sums,
+            leaf_weights=grown.leaf_weights,
+            fallback=rows.mean(),
+            plan=plan,
+            leaf_curve=leaf_curve,
+            n_features=table.n_features,
+            n_training_rows=table.n_rows,
+            feature_names=table.names,
+            doses=None if grid is None else tuple(grid.tolist()),
+        )
+        self.n_features_in_ = table.n_features
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        self._one_dimensional = np.ndim(y) == 1 and leaf_channels is None
+        self._training = rows
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Curve of each row, shape (n_rows, n_doses); (n_rows,) when y was one-dimensional."""
+        check_is_fitted(self)
+        return self._shaped(self.forest_.predict(X, n_jobs=self.n_jobs))
+
+    def predict_oob(self, X: Any) -> FloatArray:
+        """Curves of the training rows from the trees that did not see them.
+
+        X is the table that was given to ``fit``, in the same order.
+        """
+        check_is_fitted(self)
+        curves = self.forest_.predict_oob(
+            X, row_ids=self._training.sampling_ids, n_jobs=self.n_jobs
+        )
+        return self._shaped(curves)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
+        check_is_fitted(self)
+        return self.forest_.apply(X, n_jobs=self.n_jobs)
+
+    def forest_weights(self, X: Any) -> sparse.csr_array:
+        """Weights alpha_i(x) of the training rows for each row of X, sparse (n_rows, n_training).
+
+        The averaged leaf channels of a row are its weights times the training rows' channels.
+        """
+        check_is_fitted(self)
+        leaves = TrainingLeaves.of(self.forest_, self._training, thread_count(self.n_jobs))
+        return leaves.weights(self.apply(X))
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file; `doseforest.load_forest` reads it."""
+        check_is_fitted(self)
+        self.forest_.save(path)
+
+    def _shaped(self, curves: FloatArray) -> FloatArray:
+        return curves[:, 0] if self._one_dimensional else curves
+
+    def _plan(self) -> SamplingPlan:
+        seed = int(check_random_state(self.random_state).randint(0, 2**62, dtype=np.int64))
+        return SamplingPlan(
+            seed=seed,
+            fraction=float(self.sample_fraction),
+            bootstrap=self.sampling == "bootstrap",
+            honesty=self.honesty,
+            growth_fraction=float(self.honesty_fraction),
+            bag_size=int(self.bag_size),
+        )
+
+    def _mtry(self, n_features: int) -> int:
+        if self.mtry is None:
+            return n_features
+        if isinstance(self.mtry, str):
+            return max(1, int(np.sqrt(n_features)))
+        if isinstance(self.mtry, Integral):
+            if self.mtry > n_features:
+                raise ValueError(
+                    f"The 'mtry' parameter of CurveForest must be at most the number of features "
+                    f"({n_features}). Got {self.mtry} instead."
+                )
+            return int(self.mtry)
+        return max(1, round(float(self.mtry) * n_features))
+
+    def _check_rules(self, table: BlockSource, spread: Any) -> None:
+        """Check what no single parameter can tell."""
+        if table.n_rows > MAX_ROWS:
+            raise ValueError(
+                f"The 'X' parameter must have at most {MAX_ROWS} rows, the most whose sums are "
+                f"exact. Got {table.n_rows} instead."
+            )
+        self._mtry(table.n_features)
+        if self.bag_size > 1 and self.sampling == "subsample" and self.sample_fraction > 0.5:
+            raise ValueError(
+                "The 'sample_fraction' parameter of CurveForest must be at most 0.5 with "
+                f"'bag_size' above 1: bags are half-samples. Got {self.sample_fraction} instead."
+            )
+        if self.zeta > 0 and spread is None:
+            raise ValueError(
+                "The 'spread' parameter of fit must be given when 'zeta' is above 0. "
+                "Got None instead."
+            )
+
+    def _statistic(
+        self,
+        curves: Array,
+        grid: FloatArray | None,
+        quadrature: Any,
+        spread: Any,
+        weights: ChannelArray | None,
+    ) -> MeanCurveStatistic:
+        n_doses = curves.shape[1]
+        if quadrature is not None:
+            node_weights = checks.checked_grid(quadrature, "quadrature", n_doses, ascending=False)
+        else:
+            node_weights = np.ones(n_doses) if grid is None else trapezoid_weights(grid)
+        if spread is not None:
+            spread = checks.checked_columns(spread, "spread", len(curves), 2)
+            wanted = 2 if self.positivity == "mixture" else 1
+            if spread.shape[1] != wanted:
+                raise ValueError(
+                    f"The 'spread' parameter must have {wanted} columns for "
+                    f"positivity={self.positivity!r}. Got {spread.shape[1]} instead."
+                )
+        return mean_curve_statistic(
+            curves,
+            quadrature=node_weights,
+            distance=self.distance,
+            weights=weights,
+            spread=spread,
+            zeta=float(self.zeta),
+            positivity=self.positivity,
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
+        return tags

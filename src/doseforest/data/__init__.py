@@ -1,0 +1,1 @@
+"""From tables to binned features, exact channels and the rows of each tree."""

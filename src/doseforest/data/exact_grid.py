@@ -1,0 +1,102 @@
+"""Channels on a grid coarse enough that float64 sums of them are exact.
+
+Each channel is rounded once to multiples of ``2**(ceil(log2 max|v|) - 23)``. A value is then at
+most 2**23 steps, and a sum of up to 2**30 rows stays below 2**53 steps: float64 holds it exactly.
+So the order of rows, threads, partitions, and subtraction instead of addition change no bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from doseforest._core import LANES
+from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
+
+GRID_BITS = 23
+MAX_ROWS = 2**30
+_SMALLEST_EXPONENT = -149  # the smallest power of two that float32 holds
+_BLOCK_ROWS = 65_536
+
+
+def padded_width(n_channels: int) -> int:
+    """Round the number of channels up to whole vectors.
+
+    >>> padded_width(3), padded_width(16)
+    (4, 16)
+    """
+    return -(-n_channels // LANES) * LANES
+
+
+def grid_steps(largest: FloatArray) -> FloatArray:
+    """Grid step of each channel from its largest absolute value.
+
+    >>> grid_steps(np.array([1.0, 0.75, 1.5])) * 2**23
+    array([1., 1., 2.])
+    """
+    mantissa, exponent = np.frexp(largest)
+    exponent = np.where(
+        mantissa == 0.5, exponent - 1, exponent
+    )  # a power of two is its own ceiling
+    steps: FloatArray = np.ldexp(1.0, np.maximum(exponent - GRID_BITS, _SMALLEST_EXPONENT))
+    return steps
+
+
+def exact_channels(
+    *columns: Array, weights: ChannelArray | None = None, pad: bool = True
+) -> ChannelArray:
+    """Stack channels side by side, times the row weights, rounded to the exact grid.
+
+    Parameters
+    ----------
+    *columns : arrays of shape (n_rows,) or (n_rows, k)
+        Finite values below the range of float32.
+    weights : array of shape (n_rows,), optional
+        Row weights; every column is multiplied by them.
+    pad : bool, default=True
+        Add channels of zeros up to whole vectors, as the growth kernels want them.
+
+    Returns
+    -------
+    array of shape (n_rows, n_channels), float32
+
+    Examples
+    --------
+    >>> exact_channels(np.array([0.1, 1.0])).shape
+    (2, 4)
+    """
+    parts = [column.reshape(len(column), -1) for column in columns]
+    n_rows = len(parts[0])
+    width = sum(part.shape[1] for part in parts)
+    out = np.zeros((n_rows, padded_width(width) if pad else width), CHANNEL_DTYPE)
+    start = 0
+    for part in parts:
+        stop = start + part.shape[1]
+        steps = grid_steps(_largest(part, weights))
+        for first in range(0, n_rows, _BLOCK_ROWS):
+            rows = slice(first, first + _BLOCK_ROWS)
+            out[rows, start:stop] = np.rint(_weighted(part, weights, rows) / steps) * steps
+        start = stop
+    return out
+
+
+def _weighted(part: Array, weights: ChannelArray | None, rows: slice) -> FloatArray:
+    values: FloatArray = part[rows].astype(np.float64, copy=False)
+    return values if weights is None else values * weights[rows, None].astype(np.float64)
+
+
+def _largest(part: Array, weights: ChannelArray | None) -> FloatArray:
+    largest = np.zeros(part.shape[1])
+    for first in range(0, len(part), _BLOCK_ROWS):
+        block = np.abs(_weighted(part, weights, slice(first, first + _BLOCK_ROWS)))
+        np.maximum(largest, block.max(axis=0), out=largest)
+    return largest
+
+
+def normalised_weights(weights: Array) -> ChannelArray:
+    """Scale weights to mean 1, unchanged by a power-of-two factor and by the order of rows.
+
+    >>> normalised_weights(np.array([1.0, 3.0]))
+    array([0.5, 1.5], dtype=float32)
+    """
+    rounded = exact_channels(weights, pad=False)[:, 0].astype(np.float64)
+    return exact_channels(rounded * (len(rounded) / rounded.sum()), pad=False)[:, 0]

@@ -1,0 +1,184 @@
+"""Feature tables as blocks of rows: numpy arrays, pandas and polars frames look the same from here.
+
+A block source is anything with the members of `BlockSource`; a file reader only has to yield
+blocks to be binned and scored without another change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from doseforest.dtypes import MAX_FEATURES, Array, FloatArray
+
+BLOCK_ROWS = 65_536
+
+
+class BlockSource(Protocol):
+    """Rows of numeric features that arrive in blocks."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows over all blocks."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of every block."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features, or None where the source has none."""
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield (first row, C-ordered float64 block); NaN is a missing value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayTable:
+    """A block source on a two-dimensional numpy array."""
+
+    values: Array  # (n_rows, n_features), any real type
+    names: tuple[str, ...] | None = None
+    block_rows: int = BLOCK_ROWS
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the rows as float64 blocks, checked for infinities."""
+        for first in range(0, self.n_rows, self.block_rows):
+            block = np.ascontiguousarray(
+                self.values[first : first + self.block_rows], dtype=np.float64
+            )
+            if np.isinf(block).any():
+                row, column = np.argwhere(np.isinf(block))[0]
+                raise ValueError(
+                    "The 'X' parameter must hold finite numbers or NaN for missing values. "
+                    f"Got {block[row, column]} in row {first + row}, "
+                    f"column {_label(self.names, int(column))} instead."
+                )
+            yield first, block
+
+
+def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockSource:
+    """Check a feature table and make it a block source.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features), pandas or polars frame, nested lists, or BlockSource
+        Numbers and booleans; NaN, None and null are missing values.
+    expected_names : tuple of str, optional
+        The columns to take, in this order, when X is a frame.
+
+    Examples
+    --------
+    >>> table = as_table([[1, 2.5], [3, None]])
+    >>> table.n_rows, table.n_features
+    (2, 2)
+    """
+    if hasattr(X, "blocks"):
+        return _checked(X)
+    if _is_frame(X):
+        return _frame_table(X, expected_names)
+    if hasattr(X, "toarray"):
+        raise TypeError(
+            f"The 'X' parameter must be a dense table. Got {type(X).__name__} instead; "
+            "use X.toarray() if it fits in memory."
+        )
+    values = _numeric(np.asarray(X))
+    if values.ndim != 2:
+        raise ValueError(
+            f"The 'X' parameter must be two-dimensional (rows, features). "
+            f"Got an array of shape {values.shape} instead. "
+            "Use X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single row."
+        )
+    return _checked(ArrayTable(values))
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and not isinstance(X, np.ndarray)
+
+
+def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError as error:
+        raise TypeError(
+            "The 'X' parameter must be a numpy array or an eager pandas or polars frame. "
+            f"Got {type(X).__name__} instead."
+        ) from error
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"The 'X' parameter must have distinct column names. Got {repeated!r} twice instead."
+        )
+    if expected_names is not None:
+        missing = [name for name in expected_names if name not in names]
+        if missing:
+            raise ValueError(
+                "The 'X' parameter must have the columns of the training table. "
+                f"Got a frame without {missing[:5]} instead."
+            )
+        names = list(expected_names)
+    values = np.empty((len(frame), len(names)))
+    originals = {str(name): name for name in frame.columns}
+    for j, name in enumerate(names):
+        values[:, j] = _column_values(frame[originals[name]], name)
+    return _checked(ArrayTable(values, tuple(names)))
+
+
+def _column_values(column: Any, name: str) -> FloatArray:
+    import narwhals as nw
+
+    if column.dtype.is_numeric():
+        values = column.cast(nw.Float64).to_numpy()
+    elif column.dtype == nw.Boolean:
+        values = column.cast(nw.Int8).cast(nw.Float64).to_numpy()
+    else:
+        raise TypeError(
+            "The 'X' parameter must have numeric or boolean columns. "
+            f"Got column {name!r} of type {column.dtype} instead."
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _numeric(values: Array) -> Array:
+    if values.dtype.kind in "biuf":
+        return values
+    if values.dtype.kind == "O":  # None and pandas.NA are missing values
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(
+        "The 'X' parameter must hold real numbers or booleans. "
+        f"Got an array of type {values.dtype} instead."
+    )
+
+
+def _checked(table: BlockSource) -> BlockSource:
+    if table.n_rows == 0:
+        raise ValueError("The 'X' parameter must have at least 1 row. Got 0 rows instead.")
+    if not 1 <= table.n_features <= MAX_FEATURES:
+        raise ValueError(
+            f"The 'X' parameter must have 1 to {MAX_FEATURES} features. "
+            f"Got {table.n_features} instead."
+        )
+    return table
+
+
+def _label(names: tuple[str, ...] | None, column: int) -> str:
+    return str(column) if names is None else repr(names[column])

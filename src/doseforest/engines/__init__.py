@@ -1,0 +1,1 @@
+"""Engines: where rows live and how their histograms are summed."""

@@ -1,0 +1,254 @@
+"""The local engine: all rows in memory, histograms summed by threads of this process."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest import _core
+from doseforest.data.sampling import SamplingPlan, root_keys
+from doseforest.dtypes import BinArray, IntArray
+from doseforest.growth.frontier import Frontier, SearchNodes, Splits
+from doseforest.growth.grower import StopRules
+from doseforest.growth.split_search import scan_histograms
+from doseforest.growth.statistic import MeanCurveStatistic
+
+# A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
+# pass is cheaper than the traffic of keeping.
+ROWS_PER_BIN_TO_KEEP = 4
+FAMILIES_AT_ONCE = 8192  # bounds the lists of a batch, not the histograms: those live in tiles
+
+
+class LocalEngine:
+    """Rows, their bins and channels in this process.
+
+    Parameters
+    ----------
+    bins : array of shape (n_rows, n_features), uint8
+    n_bins : array of shape (n_features,)
+        Bins of each feature without the one for missing values.
+    statistic : MeanCurveStatistic
+    rules : StopRules
+    plan : SamplingPlan
+    sampling_ids : array of shape (n_rows,)
+        What is drawn: row ids, or group ids.
+    mtry : int
+        Features that a split may use.
+    mtry_per_tree : bool
+        Draw the features once per tree, not at every node.
+    n_threads : int
+    histogram_bytes : int
+        Memory for kept histograms.
+    """
+
+    def __init__(
+        self,
+        bins: BinArray,
+        n_bins: NDArray[np.int32],
+        statistic: MeanCurveStatistic,
+        rules: StopRules,
+        plan: SamplingPlan,
+        sampling_ids: IntArray,
+        *,
+        mtry: int,
+        mtry_per_tree: bool = False,
+        n_threads: int = 1,
+        histogram_bytes: int = 256 * 2**20,
+    ) -> None:
+        self._bins = bins
+        self._n_bins = n_bins
+        self._statistic = statistic
+        self._rules = rules
+        self._plan = plan
+        self._ids = sampling_ids
+        self._mtry = mtry
+        self._mtry_per_tree = mtry_per_tree
+        self._n_threads = n_threads
+        self._histogram_bytes = histogram_bytes
+        self._cells = int(np.sort(n_bins + 1)[-mtry:].sum())
+        self._compiled = isinstance(statistic.distance, str)
+        self._rows = np.empty(0, np.uint32)
+        self._tree_features = np.empty((0, mtry), np.int32)
+        self._slots = _HistogramSlots(0, 0, 0)
+
+    @property
+    def capacity(self) -> int:
+        """Families that may be searched at once."""
+        if self._compiled:
+            return FAMILIES_AT_ONCE
+        return max(1, min(FAMILIES_AT_ONCE, int(self._histogram_bytes // (2 * self._slot_bytes))))
+
+    @property
+    def _slot_bytes(self) -> int:
+        return self._cells * (8 * int(self._statistic.channels.shape[1]) + 4)
+
+    def plant(self, trees: IntArray) -> IntArray:
+        """Draw the rows of a group of trees and return how many grow each."""
+        plan = self._plan.to_core()
+        counts = np.empty(len(trees), np.int64)
+        _core.count_rows(plan, trees, self._ids, self._n_threads, counts)
+        ends = np.cumsum(counts)
+        self._rows = np.empty(int(ends[-1]), np.uint32)
+        _core.draw_rows(plan, trees, self._ids, self._n_threads, ends - counts, self._rows)
+        if self._mtry < len(self._n_bins) and self._mtry_per_tree:
+            self._tree_features = self._draw_features(root_keys(self._plan.seed, trees))
+        self._slots = _HistogramSlots(
+            self._n_slots(int(ends[-1])), self._cells, self._statistic.channels.shape[1]
+        )
+        return counts
+
+    def best_splits(self, families: Frontier, nodes: SearchNodes) -> Splits:
+        """Find the best split of each node."""
+        features = self._features(nodes)
+        if not self._compiled:
+            return self._splits_by_callable(nodes, features)
+        splits = Splits.none(len(nodes))
+        _core.search(
+            self._bins,
+            self._statistic.channels,
+            self._n_bins,
+            self._rule(),
+            self._rows,
+            self._family_records(families, nodes),
+            features,
+            self._slots.sums,
+            self._slots.counts,
+            self._n_threads,
+            splits.gain,
+            splits.cut,
+        )
+        return splits
+
+    def divide(self, nodes: SearchNodes, splits: Splits) -> IntArray:
+        """Divide the rows of nodes by their splits; return where each right half starts."""
+        middles = np.empty(len(nodes), np.int64)
+        ranges = np.stack([nodes.start, nodes.end], axis=1)
+        _core.partition(
+            self._bins,
+            self._n_bins,
+            self._rows,
+            ranges,
+            splits.gain,
+            splits.cut,
+            self._n_threads,
+            middles,
+        )
+        return middles
+
+    def forget(self, nodes: IntArray) -> None:
+        """Let go of what is kept for the children of these nodes: they will not be searched."""
+        self._slots.release(nodes)
+
+    def _rule(self) -> _core.SplitRule:
+        return self._statistic.rule(
+            min_rows=self._rules.min_node_size, min_fraction=self._rules.min_child_fraction
+        )
+
+    def _draw_features(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+        out = np.empty((len(keys), self._mtry), np.int32)
+        _core.select_features(self._plan.seed, keys, len(self._n_bins), out)
+        return out
+
+    def _features(self, nodes: SearchNodes) -> NDArray[np.int32]:
+        """Features that each node may split on, (n_nodes, mtry), or one row for all of them."""
+        if self._mtry == len(self._n_bins):
+            return np.arange(self._mtry, dtype=np.int32)[None, :]
+        if self._mtry_per_tree:
+            return self._tree_features[nodes.tree]
+        return self._draw_features(nodes.key)
+
+    @property
+    def _shares_features(self) -> bool:
+        return self._mtry_per_tree or self._mtry == len(self._n_bins)
+
+    def _rows_to_keep(self) -> int:
+        return ROWS_PER_BIN_TO_KEEP * (self._cells // self._mtry)
+
+    def _n_slots(self, n_rows: int) -> int:
+        """Slots that the rows of a group can use and the memory cap allows."""
+        if not (self._compiled and self._shares_features):
+            return 0
+        return int(min(n_rows // self._rows_to_keep(), self._histogram_bytes // self._slot_bytes))
+
+    def _family_records(self, families: Frontier, nodes: SearchNodes) -> IntArray:
+        """Families as the compiled search reads them: struct Family of cpp/engine.hpp."""
+        records = np.full((len(families), 8), -1, np.int64)
+        records[:, 0] = families.start
+        records[:, 1] = families.middle
+        records[:, 2] = families.end
+        records[nodes.family, 3 + nodes.side] = np.arange(len(nodes))
+        if self._slots.n_slots:
+            records[:, 5] = self._slots.of(families.parent)
+            records[:, 6:8] = self._slots.assign(families, self._rows_to_keep())
+        return records
+
+    def _splits_by_callable(self, nodes: SearchNodes, features: NDArray[np.int32]) -> Splits:
+        n_channels = self._statistic.channels.shape[1]
+        sums = np.empty((len(nodes), self._cells, n_channels))
+        counts = np.empty((len(nodes), self._cells), np.uint32)
+        ranges = np.stack([nodes.start, nodes.end], axis=1)
+        _core.histograms(
+            self._bins,
+            self._statistic.channels,
+            self._n_bins,
+            self._rows,
+            ranges,
+            features,
+            self._n_threads,
+            sums,
+            counts,
+        )
+        features = np.broadcast_to(features, (len(nodes), self._mtry))
+        return scan_histograms(self._statistic, self._rules, self._n_bins, features, sums, counts)
+
+
+class _HistogramSlots:
+    """Kept histograms: which node's lies where. Whether one is kept changes no result."""
+
+    def __init__(self, n_slots: int, n_cells: int, n_channels: int) -> None:
+        self.n_slots = n_slots
+        self.sums = np.empty((n_slots, n_cells, n_channels))
+        self.counts = np.empty((n_slots, n_cells), np.uint32)
+        self._free = list(range(n_slots))
+        self._used_up: list[int] = []  # free from the next batch on: this one still reads them
+        self._slot_of_node: dict[int, int] = {}
+
+    def of(self, nodes: IntArray) -> IntArray:
+        """Slot of each node, -1 where none is kept."""
+        slots = self._slot_of_node
+        return np.array([slots.get(node, -1) for node in nodes.tolist()], np.int64)
+
+    def assign(self, families: Frontier, min_rows: int) -> IntArray:
+        """Give slots to the children worth keeping, (n_families, 2).
+
+        The larger child takes over its parent's slot, where it is subtracted in place.
+        """
+        self._free += self._used_up
+        self._used_up.clear()
+        sizes = np.stack([families.middle - families.start, families.end - families.middle], axis=1)
+        wanted = families.searched & (sizes >= min_rows)
+        larger = (sizes[:, 1] >= sizes[:, 0]).astype(np.int64)
+        slots = np.full((len(families), 2), -1, np.int64)
+        inherited = {
+            family: self._slot_of_node.pop(parent)
+            for family, parent in enumerate(families.parent.tolist())
+            if parent in self._slot_of_node
+        }
+        for family, side in np.argwhere(wanted).tolist():
+            if side == larger[family] and family in inherited:
+                slot = inherited.pop(family)
+            elif self._free:
+                slot = self._free.pop()
+            else:
+                continue
+            slots[family, side] = slot
+            self._slot_of_node[int(families.left[family]) + side] = slot
+        self._used_up += inherited.values()
+        return slots
+
+    def release(self, nodes: IntArray) -> None:
+        """Free the slots of nodes whose children will not be searched."""
+        if self._slot_of_node:
+            for node in nodes.tolist():
+                if node in self._slot_of_node:
+                    self._free.append(self._slot_of_node.pop(node))

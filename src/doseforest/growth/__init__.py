@@ -1,0 +1,1 @@
+"""Growth: curve distances, the split statistic, the split search and the grower."""

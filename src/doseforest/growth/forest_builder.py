@@ -1,0 +1,95 @@
+"""From an engine to a finished forest: groups of trees are grown, filled, pruned and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.data.binning import FeatureBins
+from doseforest.data.sampling import SamplingPlan
+from doseforest.dtypes import LEAF, NODE_DTYPE, Array, FloatArray, IntArray
+from doseforest.growth.grower import Engine, StopRules, grow_trees
+from doseforest.growth.node_table import prune_and_order
+from doseforest.leaves.leaf_sums import LeafRows, fill_leaves
+
+
+@dataclass(frozen=True, slots=True)
+class GrownTrees:
+    """The arrays of a forest; see the fields of the same names in `Forest`."""
+
+    nodes: Array
+    gains: FloatArray
+    roots: IntArray
+    leaf_sums: NDArray[np.float32]
+    leaf_weights: NDArray[np.float32]
+
+
+def build_trees(
+    engine: Engine,
+    rules: StopRules,
+    plan: SamplingPlan,
+    bins: FeatureBins,
+    rows: LeafRows,
+    *,
+    n_trees: int,
+    trees_at_once: int,
+    n_threads: int,
+    on_progress: Callable[[int], None],
+) -> GrownTrees:
+    """Grow all trees, a group at a time."""
+    groups = []
+    for first in range(0, n_trees, trees_at_once):
+        trees = np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
+        groups.append(_grow_group(engine, rules, plan, bins, rows, trees, n_threads))
+        on_progress(len(trees))
+    return _join(groups)
+
+
+def _grow_group(
+    engine: Engine,
+    rules: StopRules,
+    plan: SamplingPlan,
+    bins: FeatureBins,
+    rows: LeafRows,
+    trees: IntArray,
+    n_threads: int,
+) -> GrownTrees:
+    table = grow_trees(engine, rules, seed=plan.seed, trees=trees)
+    records = table.records(bins)
+    n_leaves = int(((records["flags"] & LEAF) > 0).sum())
+    roots = np.arange(len(trees), dtype=np.int64)
+    sums, weights = fill_leaves(rows, plan, trees, roots, records, n_leaves, n_threads)
+    ordered = prune_and_order(records, table.gain, len(trees), weights > 0)
+    return GrownTrees(
+        nodes=ordered.nodes,
+        gains=ordered.gain,
+        roots=ordered.roots,
+        leaf_sums=sums[ordered.leaves].astype(np.float32),
+        leaf_weights=weights[ordered.leaves].astype(np.float32),
+    )
+
+
+def _join(groups: list[GrownTrees]) -> GrownTrees:
+    """Put groups one behind the other, shifting node and leaf numbers."""
+    n_nodes = sum(len(group.nodes) for group in groups)
+    nodes = np.empty(n_nodes, NODE_DTYPE)
+    roots = []
+    first_node = first_leaf = 0
+    for group in groups:
+        own = nodes[first_node : first_node + len(group.nodes)]
+        own[:] = group.nodes
+        is_leaf = (own["flags"] & LEAF) > 0
+        own["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
+        roots.append(group.roots + first_node)
+        first_node += len(group.nodes)
+        first_leaf += len(group.leaf_weights)
+    return GrownTrees(
+        nodes=nodes,
+        gains=np.concatenate([group.gains for group in groups]),
+        roots=np.concatenate(roots),
+        leaf_sums=np.concatenate([group.leaf_sums for group in groups]),
+        leaf_weights=np.concatenate([group.leaf_weights for group in groups]),
+    )

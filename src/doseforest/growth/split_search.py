@@ -1,0 +1,110 @@
+"""Split search in NumPy: for distances given as callables, and the tests' twin of cpp/scan.hpp."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.dtypes import Array, FloatArray
+from doseforest.growth.distances import CURVE_DISTANCES
+from doseforest.growth.frontier import Splits
+from doseforest.growth.grower import StopRules
+from doseforest.growth.statistic import MeanCurveStatistic
+
+
+def scan_histograms(
+    statistic: MeanCurveStatistic,
+    rules: StopRules,
+    n_bins: NDArray[np.int32],
+    features: NDArray[np.int32],  # (n_nodes, n_selected)
+    sums: FloatArray,  # (n_nodes, n_cells, n_channels)
+    counts: Array,  # (n_nodes, n_cells)
+) -> Splits:
+    """Best split of each histogram."""
+    splits = Splits.none(len(features))
+    for node, own_features in enumerate(features):
+        start = 0
+        for feature in own_features:
+            cells = slice(start, start + n_bins[feature] + 1)
+            start = cells.stop
+            for gain, cut_bin, missing_left in _cuts(
+                statistic, rules, sums[node, cells], counts[node, cells].astype(np.int64)
+            ):
+                if gain > splits.gain[node]:
+                    splits.gain[node] = gain
+                    splits.cut[node] = feature, cut_bin, missing_left
+    return splits
+
+
+def _cuts(
+    statistic: MeanCurveStatistic, rules: StopRules, sums: FloatArray, counts: NDArray[np.int64]
+) -> list[tuple[float, int, bool]]:
+    """Best cut of one feature for each side that its missing values may take."""
+    n_bins = len(counts) - 1
+    total, n_rows = sums.sum(axis=0), int(counts.sum())
+    smallest = max(rules.min_node_size, int(np.ceil(rules.min_child_fraction * n_rows)), 1)
+    best = []
+    for missing_left in (False, True) if counts[-1] else (False,):
+        left = np.cumsum(sums[:-1], axis=0) + missing_left * sums[-1]
+        left_rows = np.cumsum(counts[:-1]) + missing_left * counts[-1]
+        admissible = (counts[:-1] > 0) & (left_rows >= smallest) & (n_rows - left_rows >= smallest)
+        places = np.flatnonzero(admissible)
+        if len(places) == 0:
+            continue
+        gains = split_gains(statistic, left[places], left_rows[places], total, n_rows)
+        if not np.isfinite(gains).any():
+            continue
+        winner = int(np.nanargmax(gains))
+        place = int(places[winner])
+        later = np.flatnonzero(counts[place + 1 : n_bins])
+        cut_bin = place + int(later[0]) // 2 if len(later) else n_bins - 1
+        side = missing_left if counts[-1] else bool(2 * left_rows[place] >= n_rows)
+        best.append((float(gains[winner]), cut_bin, side))
+    return best
+
+
+def split_gains(
+    statistic: MeanCurveStatistic,
+    left: FloatArray,  # (n_cuts, n_channels) sums of the left child
+    left_rows: NDArray[np.int64],
+    total: FloatArray,  # (n_channels,) sums of the node
+    n_rows: int,
+) -> FloatArray:
+    """Gain n1 n2 / nP * D(mean_1, mean_2) + zeta * sigma of each cut, GCF Eq. 2."""
+    weight_left = left_rows.astype(np.float64)
+    weight_total = float(n_rows)
+    if statistic.weighted:
+        weight_left = left[:, statistic.weight_channel]
+        weight_total = float(total[statistic.weight_channel])
+    weight_right = weight_total - weight_left
+    possible = (weight_left > 0) & (weight_right > 0)
+    weight_left = np.where(possible, weight_left, 1.0)
+    weight_right = np.where(possible, weight_right, 1.0)
+    means = [
+        side[:, : statistic.n_doses] / weight[:, None]
+        for side, weight in ((left, weight_left), (total - left, weight_right))
+    ]
+    distance = statistic.distance
+    function = CURVE_DISTANCES[distance].function if isinstance(distance, str) else distance
+    distances = np.asarray(function(means[0], means[1], statistic.quadrature), np.float64)
+    if distances.shape != (len(left),):
+        raise ValueError(
+            "The 'distance' parameter must return one number per pair of curves. "
+            f"Got shape {distances.shape} for {len(left)} pairs instead."
+        )
+    gains = weight_left * weight_right / weight_total * distances
+    if statistic.positivity != "none":
+        spreads = [
+            _spread(statistic, side, weight)
+            for side, weight in ((left, weight_left), (total - left, weight_right))
+        ]
+        gains += statistic.zeta * np.minimum(*spreads)
+    return np.where(possible, gains, -np.inf)
+
+
+def _spread(statistic: MeanCurveStatistic, sums: FloatArray, weight: FloatArray) -> FloatArray:
+    first: FloatArray = sums[:, statistic.spread_channel] / weight
+    if statistic.positivity == "conditional":
+        return first
+    second = sums[:, statistic.spread_channel + 1] / weight
+    return np.sqrt(np.maximum(second - first**2, 0.0))

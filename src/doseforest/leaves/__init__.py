@@ -1,0 +1,1 @@
+"""Leaves: what is summed in them and how the sums become curves."""

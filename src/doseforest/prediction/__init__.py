@@ -1,0 +1,1 @@
+"""Prediction: the finished forest and its file."""

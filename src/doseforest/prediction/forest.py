@@ -1,0 +1,137 @@
+"""The finished forest: arrays and what they answer. Needs NumPy and the compiled core only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest import _core
+from doseforest.data.sampling import SamplingPlan
+from doseforest.data.table import BlockSource, as_table
+from doseforest.dtypes import ID_DTYPE, LEAF, Array, FloatArray, IntArray
+from doseforest.leaves.leaf_curves import LeafCurve
+from doseforest.machine import thread_count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """A grown forest of curves.
+
+    Made by `CurveForest.fit` or `load_forest`; all methods are safe to call from many threads.
+    """
+
+    nodes: Array  # (n_nodes,) NODE_DTYPE, tree after tree, breadth-first in each
+    gains: FloatArray  # (n_nodes,) gain of each split, 0 at leaves
+    roots: IntArray  # (n_trees,)
+    leaf_sums: NDArray[np.float32]  # (n_leaves, n_leaf_channels)
+    leaf_weights: NDArray[np.float32]  # (n_leaves,); 0 only where a whole tree is empty
+    fallback: FloatArray  # (n_leaf_channels,) mean over all rows
+    plan: SamplingPlan
+    leaf_curve: LeafCurve
+    n_features: int
+    n_training_rows: int
+    feature_names: tuple[str, ...] | None = None
+    doses: tuple[float, ...] | None = None  # what the columns of a curve stand for
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.roots)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves over all trees."""
+        return len(self.leaf_weights)
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Curve of each row, shape (n_rows, n_doses)."""
+        averages = self.average(X, n_jobs=n_jobs)
+        return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
+
+    def predict_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
+        """Curves of training rows from the trees that did not see them.
+
+        Parameters
+        ----------
+        X : table of the training rows, or some of them
+        row_ids : array of shape (n_rows,), optional
+            What the rows were drawn by: the ids given to ``fit``, or the group codes when groups
+            were given. By default 0, 1, 2, …
+        """
+        table = self._table(X)
+        ids = np.arange(table.n_rows) if row_ids is None else np.asarray(row_ids)
+        if ids.shape != (table.n_rows,):
+            raise ValueError(
+                f"The 'row_ids' parameter must have one id per row of X ({table.n_rows}). "
+                f"Got shape {ids.shape} instead."
+            )
+        averages = self._average(table, np.ascontiguousarray(ids, ID_DTYPE), thread_count(n_jobs))
+        return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
+
+    def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
+        return self._average(self._table(X), None, thread_count(n_jobs))
+
+    def apply(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
+        """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
+        table = self._table(X)
+        leaves = np.empty((table.n_rows, self.n_trees), np.int32)
+        for first, block in table.blocks():
+            own = leaves[first : first + len(block)]
+            _core.route(self.roots, self.nodes.view(np.uint8), block, thread_count(n_jobs), own)
+        return leaves
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file, atomically; see `load_forest`."""
+        from doseforest.prediction.forest_file import save_forest
+
+        save_forest(self, path)
+
+    def tree_depths(self) -> IntArray:
+        """Depth of each tree; 0 for a lone leaf."""
+        depths = np.zeros(self.n_trees, np.int64)
+        tree, level = np.arange(self.n_trees), self.roots
+        for depth in range(1, len(self.nodes) + 1):
+            is_split = (self.nodes["flags"][level] & LEAF) == 0
+            left = self.nodes["left"][level[is_split]].astype(np.int64)
+            if len(left) == 0:
+                break
+            tree = np.repeat(tree[is_split], 2)
+            level = np.stack([left, left + 1], axis=1).ravel()
+            depths[tree] = depth
+        return depths
+
+    def _table(self, X: Any) -> BlockSource:
+        table = as_table(X, expected_names=self.feature_names)
+        if table.n_features != self.n_features:
+            raise ValueError(
+                f"The 'X' parameter must have the {self.n_features} features of the training "
+                f"table. Got {table.n_features} instead."
+            )
+        return table
+
+    def _average(
+        self, table: BlockSource, out_of_bag: IntArray | None, n_threads: int
+    ) -> FloatArray:
+        out = np.empty((table.n_rows, self.leaf_sums.shape[1]))
+        for first, block in table.blocks():
+            stop = first + len(block)
+            used = np.empty(len(block), np.int32)
+            _core.average(
+                self.roots,
+                self.nodes.view(np.uint8),
+                self.leaf_sums,
+                self.leaf_weights,
+                block,
+                None if out_of_bag is None else self.plan.to_core(),
+                None if out_of_bag is None else out_of_bag[first:stop],
+                n_threads,
+                out[first:stop],
+                used,
+            )
+            out[first:stop][used == 0] = self.fallback
+        return out
