@@ -78,40 +78,61 @@ inline double gain_of(const SplitRule& rule, double size, double left_weight, do
   return (D::is_square ? size : size * size) / (node_weight * left_weight * right_weight);
 }
 
+// The bins after which a cut leaves both children large enough: they follow on each other.
+struct Cuts {
+  int32_t first, end;
+  int64_t rows_before;  // rows on the left of the first cut, without its own bin
+};
+
+inline Cuts admissible_cuts(const uint32_t* counts, int32_t n_bins, int64_t start_rows,
+                            const Totals& node) {
+  Cuts cuts{0, n_bins, start_rows};
+  while (cuts.first < n_bins && cuts.rows_before + counts[cuts.first] < node.min_rows) {
+    cuts.rows_before += counts[cuts.first++];
+  }
+  int64_t right_rows = node.rows - start_rows;  // of the cut after the last bin: missing values
+  for (int32_t b = 0; b < n_bins; ++b) right_rows -= counts[b];
+  while (cuts.end > cuts.first && right_rows < node.min_rows) right_rows += counts[--cuts.end];
+  return cuts;
+}
+
 // Cuts of one feature with the missing values on one side. V as in accumulate.hpp; Extras: rows
 // have weights or the gain has a positivity term. `left` is scratch of n_channels doubles.
+// Empty bins are not skipped: they repeat the cut before them, which never improves on it, and
+// a test for them costs more than it saves.
 template <int V, class D, bool Extras>
 void scan_direction(const TrainingRows& data, const SplitRule& rule, const Totals& node,
                     int32_t feature, bool missing_left, const double* sums, const uint32_t* counts,
                     double* left, Split* best) {
   const int32_t n_bins = data.n_bins[feature];
+  const Cuts cuts =
+      admissible_cuts(counts, n_bins, missing_left ? counts[n_bins] : 0, node);
+  if (cuts.first >= cuts.end) return;
   const int64_t n_channels = V ? V * LANES : data.n_channels;
-  const double* missing = sums + n_bins * n_channels;
   constexpr int N = V ? V : 1;
-  Lanes total[N];
-  for (int64_t c = 0; c < n_channels; c += LANES) {
-    const Lanes start = missing_left ? lanes(missing + c) : Lanes{};
-    if constexpr (V > 0) total[c / LANES] = start;
-    else lanes(left + c) = start;
-  }
-  int64_t left_rows = missing_left ? counts[n_bins] : 0;
-  int32_t chosen = -1;
-  for (int32_t b = 0; b < n_bins; ++b) {
-    if (counts[b] == 0) continue;  // the same cut as the bin before
+  Lanes total[N];  // unused when V is 0: the sums then live in `left`
+  const auto add_cell = [&](int32_t b) {
     const double* cell = sums + b * n_channels;
-    left_rows += counts[b];
     if constexpr (V > 0) {
       for (int v = 0; v < V; ++v) total[v] += lanes(cell + v * LANES);
     } else {
       for (int64_t c = 0; c < n_channels; c += LANES) lanes(left + c) += lanes(cell + c);
     }
-    if (left_rows < node.min_rows) continue;
-    if (node.rows - left_rows < node.min_rows) break;
+  };
+  for (int v = 0; v < V; ++v) total[v] = Lanes{};
+  for (int64_t c = 0; !V && c < n_channels; ++c) left[c] = 0;
+  if (missing_left) add_cell(n_bins);
+  for (int32_t b = 0; b < cuts.first; ++b) add_cell(b);
+
+  int64_t left_rows = cuts.rows_before;
+  int32_t chosen = -1;
+  int64_t chosen_rows = 0;
+  for (int32_t b = cuts.first; b < cuts.end; ++b) {
+    add_cell(b);
+    left_rows += counts[b];
     double left_weight = static_cast<double>(left_rows);
     if constexpr (Extras) {
-      if constexpr (V > 0) {
-        for (int v = 0; v < V; ++v) lanes(left + v * LANES) = total[v];
-      }
+      for (int v = 0; v < V; ++v) lanes(left + v * LANES) = total[v];
       if (rule.weight_channel >= 0) left_weight = left[rule.weight_channel];
       if (!(left_weight > 0 && left_weight < node.weight)) continue;
     }
@@ -128,9 +149,9 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
       }
     }
     if (gain > best->gain) {
-      const bool none_missing = counts[n_bins] == 0;
-      *best = {gain, feature, b, none_missing ? 2 * left_rows >= node.rows : missing_left};
+      best->gain = gain;
       chosen = b;
+      chosen_rows = left_rows;
     }
   }
   if (chosen < 0) return;
@@ -138,7 +159,9 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
   // when only missing values are on the right, above them all.
   int32_t next = chosen + 1;
   while (next < n_bins && counts[next] == 0) ++next;
+  best->feature = feature;
   best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
+  best->missing_left = counts[n_bins] ? missing_left : 2 * chosen_rows >= node.rows;
 }
 
 constexpr int64_t MAX_CHANNELS = 1024;

@@ -14,7 +14,7 @@ namespace {
 
 // Two tiles (a node and its sibling) and the rows on their way should share a core's cache.
 constexpr int64_t TILE_BYTES = 192 * 1024;
-constexpr int64_t ROWS_BETWEEN_LOOKS = 1 << 16;  // rows between two looks at the stop flag
+constexpr int64_t CHUNK_ROWS = 1 << 16;  // rows between two looks at the stop flag
 constexpr int64_t ITEMS_PER_THREAD = 4;          // below this many families a thread, share features
 constexpr int64_t BRIEF_WORK = 1 << 19;          // additions that do not deserve a thread
 
@@ -36,17 +36,6 @@ Histogram at(const HistogramPool& pool, int64_t slot, int64_t n_channels, int64_
   return {pool.sums + cell * n_channels, pool.counts + cell};
 }
 
-void build(const TrainingRows& data, const uint32_t* rows, int64_t begin, int64_t end,
-           const Tile& tile, const Histogram& out, const StopFlag& stop) {
-  std::memset(out.sums, 0, sizeof(double) * tile.n_cells * data.n_channels);
-  std::memset(out.counts, 0, sizeof(uint32_t) * tile.n_cells);
-  for (int64_t first = begin; first < end && !stop; first += ROWS_BETWEEN_LOOKS) {
-    const int64_t n = std::min(ROWS_BETWEEN_LOOKS, end - first);
-    kernels().accumulate(data, rows + first, n, tile.features, tile.n_features, out.sums,
-                         out.counts);
-  }
-}
-
 // Calls visit(tile) for stretches of features whose histogram fits a tile.
 template <class Visit>
 void for_tiles(const TrainingRows& data, const int32_t* features, int64_t begin, int64_t end,
@@ -65,6 +54,17 @@ void for_tiles(const TrainingRows& data, const int32_t* features, int64_t begin,
     }
     cell += tile.n_cells;
     visit(tile);
+  }
+}
+
+void build(const TrainingRows& data, const uint32_t* rows, int64_t begin, int64_t end,
+           const Tile& tile, const Histogram& out, const StopFlag& stop) {
+  std::memset(out.sums, 0, sizeof(double) * tile.n_cells * data.n_channels);
+  std::memset(out.counts, 0, sizeof(uint32_t) * tile.n_cells);
+  for (int64_t first = begin; first < end && !stop; first += CHUNK_ROWS) {
+    const int64_t n = std::min(CHUNK_ROWS, end - first);
+    kernels().accumulate(data, rows + first, n, tile.features, tile.n_features, out.sums,
+                         out.counts);
   }
 }
 

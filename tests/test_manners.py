@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import doseforest
 from doseforest import CurveForest
@@ -110,3 +112,20 @@ def test_the_versions_agree():
     from importlib.metadata import version
 
     assert doseforest.__version__ == version("doseforest")
+
+
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "rows are drawn by hash of their ids, so a repeated row is drawn twice"
+    ),
+}
+
+
+@parametrize_with_checks(
+    [CurveForest(20, min_node_size=2, n_jobs=1)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks themselves warn about what they skip
+        check(estimator)

@@ -313,7 +313,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = table.n_features
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
-        self._one_dimensional = np.ndim(y) == 1 and leaf_channels is None
+        self._one_dimensional = np.asarray(y).ndim == 1 and leaf_channels is None
         self._training = rows
         return self
 

@@ -15,9 +15,13 @@ LARGEST_VALUE = float(np.finfo(np.float32).max) / 4  # leaves room for weights a
 
 def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Array:
     """Finite real columns, shape (n_rows, k); a single column may be one-dimensional."""
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
+    if values is None:
+        raise ValueError(
+            f"The {name!r} parameter must be given: this estimator requires {name} to be passed, "
+            f"but the target {name} is None."
+        )
     array = np.asarray(values)
+    shape = array.shape
     if array.dtype.kind == "O":
         with suppress(TypeError, ValueError):
             array = array.astype(np.float64)
@@ -30,7 +34,7 @@ def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Ar
     if array.ndim != 2 or len(array) != n_rows:
         raise ValueError(
             f"The {name!r} parameter must have one row per row of X ({n_rows}). "
-            f"Got shape {np.shape(values)} instead."
+            f"Got shape {shape} instead."
         )
     if not 1 <= array.shape[1] <= max_columns:
         raise ValueError(

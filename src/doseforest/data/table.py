@@ -57,9 +57,9 @@ class ArrayTable:
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Yield the rows as float64 blocks, checked for infinities."""
         for first in range(0, self.n_rows, self.block_rows):
-            block = np.ascontiguousarray(
-                self.values[first : first + self.block_rows], dtype=np.float64
-            )
+            rows = self.values[first : first + self.block_rows]
+            with np.errstate(over="ignore"):  # beyond float64 is infinite, and refused as such
+                block = np.ascontiguousarray(rows, dtype=np.float64)
             if np.isinf(block).any():
                 row, column = np.argwhere(np.isinf(block))[0]
                 raise ValueError(
@@ -92,21 +92,21 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
         return _frame_table(X, expected_names)
     if hasattr(X, "toarray"):
         raise TypeError(
-            f"The 'X' parameter must be a dense table. Got {type(X).__name__} instead; "
-            "use X.toarray() if it fits in memory."
+            "The 'X' parameter must be a dense table: sparse input is not supported. "
+            f"Got {type(X).__name__} instead; use X.toarray() if it fits in memory."
         )
-    values = _numeric(np.asarray(X))
+    values = _numeric(_as_array(X))
     if values.ndim != 2:
         raise ValueError(
             f"The 'X' parameter must be two-dimensional (rows, features). "
             f"Got an array of shape {values.shape} instead. "
-            "Use X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single row."
+            "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
         )
     return _checked(ArrayTable(values))
 
 
 def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and not isinstance(X, np.ndarray)
+    return hasattr(type(X), "columns")  # of the type: a lazy frame would have to compute its own
 
 
 def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
@@ -114,17 +114,17 @@ def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
 
     try:
         frame = nw.from_native(X, eager_only=True)
+        names = list(frame.columns)
+        columns = list(frame.iter_columns())
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            f"The 'X' parameter must have distinct column names. Got a repeated one: {error}"
+        ) from error
     except TypeError as error:
         raise TypeError(
             "The 'X' parameter must be a numpy array or an eager pandas or polars frame. "
             f"Got {type(X).__name__} instead."
         ) from error
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"The 'X' parameter must have distinct column names. Got {repeated!r} twice instead."
-        )
     if expected_names is not None:
         missing = [name for name in expected_names if name not in names]
         if missing:
@@ -132,21 +132,25 @@ def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
                 "The 'X' parameter must have the columns of the training table. "
                 f"Got a frame without {missing[:5]} instead."
             )
+        columns = [columns[names.index(name)] for name in expected_names]
         names = list(expected_names)
-    values = np.empty((len(frame), len(names)))
-    originals = {str(name): name for name in frame.columns}
-    for j, name in enumerate(names):
-        values[:, j] = _column_values(frame[originals[name]], name)
-    return _checked(ArrayTable(values, tuple(names)))
+    values = np.empty((len(frame), len(columns)))
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        values[:, j] = _column_values(column, name)
+    # Labels that are not text, such as pandas' default numbers, name nothing.
+    named = bool(names) and all(isinstance(name, str) for name in names)
+    return _checked(ArrayTable(values, tuple(names) if named else None))
 
 
-def _column_values(column: Any, name: str) -> FloatArray:
+def _column_values(column: Any, name: Any) -> FloatArray:
     import narwhals as nw
 
     if column.dtype.is_numeric():
         values = column.cast(nw.Float64).to_numpy()
     elif column.dtype == nw.Boolean:
         values = column.cast(nw.Int8).cast(nw.Float64).to_numpy()
+    elif column.null_count() == len(column):  # a column of nulls has no type of its own
+        values = np.full(len(column), np.nan)
     else:
         raise TypeError(
             "The 'X' parameter must have numeric or boolean columns. "
@@ -155,18 +159,37 @@ def _column_values(column: Any, name: str) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
+def _as_array(X: Any) -> Array:
+    if isinstance(X, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    try:
+        return np.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(
+            f"The 'X' parameter must have rows of equal length. Got a ragged table instead: {error}"
+        ) from error
+
+
 def _numeric(values: Array) -> Array:
     if values.dtype.kind in "biuf":
         return values
-    if values.dtype.kind == "O":  # None and pandas.NA are missing values
+    rule = "The 'X' parameter must hold real numbers or booleans."
+    if values.dtype.kind == "c":
+        raise ValueError(f"{rule} Complex data not supported. Got {values.dtype} instead.")
+    if values.dtype.kind == "O":
         try:
-            return np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            pass
-    raise TypeError(
-        "The 'X' parameter must hold real numbers or booleans. "
-        f"Got an array of type {values.dtype} instead."
-    )
+            return np.array([_number(value) for value in values.flat]).reshape(values.shape)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TypeError(f"{rule} Got objects that are not numbers instead: {error}.") from error
+    raise TypeError(f"{rule} Got an array of type {values.dtype} instead.")
+
+
+def _number(value: Any) -> float:
+    if value is None or type(value).__name__ == "NAType":  # pandas' missing value
+        return np.nan
+    if isinstance(value, str):
+        raise TypeError(f"the text {value!r}")
+    return float(value)
 
 
 def _checked(table: BlockSource) -> BlockSource:
@@ -174,8 +197,9 @@ def _checked(table: BlockSource) -> BlockSource:
         raise ValueError("The 'X' parameter must have at least 1 row. Got 0 rows instead.")
     if not 1 <= table.n_features <= MAX_FEATURES:
         raise ValueError(
-            f"The 'X' parameter must have 1 to {MAX_FEATURES} features. "
-            f"Got {table.n_features} instead."
+            f"The 'X' parameter must have 1 to {MAX_FEATURES} features. Got {table.n_features} "
+            f"feature(s) (shape=({table.n_rows}, {table.n_features})) while a minimum of 1 is "
+            "required."
         )
     return table
 

@@ -69,7 +69,7 @@ class LocalEngine:
         self._compiled = isinstance(statistic.distance, str)
         self._rows = np.empty(0, np.uint32)
         self._tree_features = np.empty((0, mtry), np.int32)
-        self._slots = _HistogramSlots(0, 0, 0)
+        self._slots = _HistogramSlots(0, self._cells, statistic.channels.shape[1])
 
     @property
     def capacity(self) -> int:
@@ -92,9 +92,10 @@ class LocalEngine:
         _core.draw_rows(plan, trees, self._ids, self._n_threads, ends - counts, self._rows)
         if self._mtry < len(self._n_bins) and self._mtry_per_tree:
             self._tree_features = self._draw_features(root_keys(self._plan.seed, trees))
-        self._slots = _HistogramSlots(
-            self._n_slots(int(ends[-1])), self._cells, self._statistic.channels.shape[1]
-        )
+        n_slots = self._n_slots(int(ends[-1]))
+        if n_slots > self._slots.n_slots:  # otherwise the memory of the group before serves again
+            self._slots = _HistogramSlots(n_slots, self._cells, self._slots.sums.shape[2])
+        self._slots.clear()
         return counts
 
     def best_splits(self, families: Frontier, nodes: SearchNodes) -> Splits:
@@ -209,7 +210,11 @@ class _HistogramSlots:
         self.n_slots = n_slots
         self.sums = np.empty((n_slots, n_cells, n_channels))
         self.counts = np.empty((n_slots, n_cells), np.uint32)
-        self._free = list(range(n_slots))
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all nodes."""
+        self._free = list(range(self.n_slots))
         self._used_up: list[int] = []  # free from the next batch on: this one still reads them
         self._slot_of_node: dict[int, int] = {}
 

@@ -76,6 +76,8 @@ def split_gains(
     if statistic.weighted:
         weight_left = left[:, statistic.weight_channel]
         weight_total = float(total[statistic.weight_channel])
+        if weight_total <= 0:
+            return np.full(len(left), -np.inf)
     weight_right = weight_total - weight_left
     possible = (weight_left > 0) & (weight_right > 0)
     weight_left = np.where(possible, weight_left, 1.0)

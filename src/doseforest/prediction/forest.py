@@ -109,8 +109,9 @@ class Forest:
         table = as_table(X, expected_names=self.feature_names)
         if table.n_features != self.n_features:
             raise ValueError(
-                f"The 'X' parameter must have the {self.n_features} features of the training "
-                f"table. Got {table.n_features} instead."
+                "The 'X' parameter must have the features of the training table: "
+                f"X has {table.n_features} features, but Forest is expecting {self.n_features} "
+                "features as input."
             )
         return table
 
