@@ -14,26 +14,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.data import checks
 from doseforest.data.binning import MAX_BINS, fit_bins
-from doseforest.data.exact_grid import MAX_ROWS, exact_channels
+from doseforest.data.exact_grid import exact_channels
 from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
-from doseforest.data.table import BlockSource, as_table
-from doseforest.dtypes import Array, ChannelArray, FloatArray
+from doseforest.dtypes import FloatArray
 from doseforest.engines.local import LocalEngine
-from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction, trapezoid_weights
+from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.growth.forest_builder import build_trees
 from doseforest.growth.grower import StopRules
-from doseforest.growth.memory import memory_need, plan_memory
-from doseforest.growth.statistic import MeanCurveStatistic, Positivity, mean_curve_statistic
+from doseforest.growth.inputs import GrowthInputs, check_inputs
+from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
+from doseforest.growth.statistic import Positivity, mean_curve_statistic
 from doseforest.leaves.forest_weights import TrainingLeaves
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.leaves.leaf_sums import LeafRows
 from doseforest.machine import thread_count
 from doseforest.prediction.forest import Forest
 from doseforest.progress import ProgressBar
-
-MAX_CURVE_POINTS = 512
 
 
 class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -106,10 +103,10 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "n_trees": [Interval(Integral, 1, None, closed="left")],
+        "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
         "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
-        "min_node_size": [Interval(Integral, 1, None, closed="left")],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "min_node_size": [Interval(Integral, 1, 2**31, closed="left")],
+        "max_depth": [Interval(Integral, 0, 2**31, closed="left"), None],
         "min_info_gain": [Interval(Real, 0, None, closed="left")],
         "min_child_fraction": [Interval(Real, 0, 0.5, closed="both")],
         "mtry": [
@@ -121,14 +118,14 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "mtry_scope": [StrOptions({"node", "tree"})],
         "sampling": [StrOptions({"subsample", "bootstrap"})],
         "sample_fraction": [Interval(Real, 0, 1, closed="right")],
-        "bag_size": [Interval(Integral, 1, None, closed="left")],
+        "bag_size": [Interval(Integral, 1, 2**31, closed="left")],
         "honesty": [StrOptions(set(HONESTY_CODES))],
         "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
         "zeta": [Interval(Real, 0, None, closed="left")],
         "positivity": [StrOptions({"conditional", "mixture"})],
         "leaf_curve": [HasMethods(["check_width", "solve", "to_json"]), None],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
         "progress": ["boolean", None],
         "random_state": ["random_state"],
@@ -212,73 +209,69 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Conditional variance of the treatment over its variance, or its first two moments;
             for ``zeta`` above 0.
         sample_weight : array of shape (n_rows,), optional
+            Scaled to mean 1. A weight below 1e-4 of the largest counts with fewer than three
+            digits, one below 1e-7 not at all.
         groups : array of shape (n_rows,), optional
             Rows of a group enter a tree, and a half of it, together.
         row_ids : array of distinct integers, optional
             Names of the rows; with them the order of the rows does not matter.
         """
         self._validate_params()
-        table = as_table(X)
-        curves = checks.checked_columns(y, "y", table.n_rows, MAX_CURVE_POINTS)
-        self._check_rules(table, spread)
-        weights = checks.checked_weights(sample_weight, table.n_rows)
-        ids = checks.checked_row_ids(row_ids, table.n_rows)
-        sampling_ids = ids if groups is None else checks.group_codes(groups, table.n_rows)
-        leaf_values = curves
-        if leaf_channels is not None:
-            leaf_values = checks.checked_columns(
-                leaf_channels, "leaf_channels", table.n_rows, MAX_CURVE_POINTS * 8
-            )
+        inputs = check_inputs(
+            X,
+            y,
+            doses=doses,
+            quadrature=quadrature,
+            leaf_channels=leaf_channels,
+            spread=spread,
+            sample_weight=sample_weight,
+            groups=groups,
+            row_ids=row_ids,
+        )
         leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
-        leaf_curve.check_width(leaf_values.shape[1])
-
-        n_threads = thread_count(self.n_jobs)
+        self._check_rules(inputs, leaf_curve)
         plan = self._plan()
-        memory = plan_memory(
-            memory_need(
-                n_rows=table.n_rows,
-                n_features=table.n_features,
-                n_channels=curves.shape[1] + (weights is not None) + 2 * (self.zeta > 0),
-                n_leaf_channels=leaf_values.shape[1],
-                n_trees=self.n_trees,
-                min_node_size=self.min_node_size,
-                plan=plan,
-            ),
-            memory_limit=self.memory_limit,
-            n_trees=self.n_trees,
-            n_threads=n_threads,
+        n_threads = thread_count(self.n_jobs)
+        memory = self._memory_plan(inputs, plan, n_threads)
+
+        table, weights = inputs.table, inputs.weights
+        statistic = mean_curve_statistic(
+            inputs.curves,
+            quadrature=inputs.quadrature,
+            distance=self.distance,
+            weights=weights,
+            spread=inputs.spread,
+            zeta=float(self.zeta),
+            positivity=self.positivity,
         )
-        grid = (
-            None
-            if doses is None
-            else checks.checked_grid(doses, "doses", curves.shape[1], ascending=True)
-        )
-        statistic = self._statistic(curves, grid, quadrature, spread, weights)
         rules = StopRules(
-            min_node_size=self.min_node_size,
-            min_info_gain=self.min_info_gain,
-            max_depth=self.max_depth,
-            min_child_fraction=self.min_child_fraction,
+            min_node_size=int(self.min_node_size),
+            min_info_gain=float(self.min_info_gain),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_child_fraction=float(self.min_child_fraction),
             noise_per_row=statistic.noise_per_row,
         )
         feature_bins = fit_bins(
-            table, max_bins=self.max_bins, weights=weights, row_ids=ids, seed=plan.seed
-        )
-        bins = feature_bins.transform(table, n_threads)
-        rows = LeafRows(
-            bins=bins,
-            n_bins=feature_bins.n_bins,
-            channels=exact_channels(leaf_values, weights=weights, pad=False),
+            table,
+            max_bins=int(self.max_bins),
             weights=weights,
-            sampling_ids=sampling_ids,
+            row_ids=inputs.row_ids,
+            seed=plan.seed,
+        )
+        rows = LeafRows(
+            bins=feature_bins.transform(table, n_threads),
+            n_bins=feature_bins.n_bins,
+            channels=exact_channels(inputs.leaf_channels, weights=weights, pad=False),
+            weights=weights,
+            sampling_ids=inputs.sampling_ids,
         )
         engine = LocalEngine(
-            bins,
-            feature_bins.n_bins,
+            rows.bins,
+            rows.n_bins,
             statistic,
             rules,
             plan,
-            sampling_ids,
+            inputs.sampling_ids,
             mtry=self._mtry(table.n_features),
             mtry_per_tree=self.mtry_scope == "tree",
             n_threads=n_threads,
@@ -291,7 +284,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 plan,
                 feature_bins,
                 rows,
-                n_trees=self.n_trees,
+                n_trees=int(self.n_trees),
                 trees_at_once=memory.trees_at_once,
                 n_threads=n_threads,
                 on_progress=bar.advance,
@@ -308,11 +301,13 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             n_features=table.n_features,
             n_training_rows=table.n_rows,
             feature_names=table.names,
-            doses=None if grid is None else tuple(grid.tolist()),
+            doses=None if inputs.doses is None else tuple(inputs.doses.tolist()),
         )
         self.n_features_in_ = table.n_features
         if table.names is not None:
             self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         self._one_dimensional = np.asarray(y).ndim == 1 and leaf_channels is None
         self._training = rows
         return self
@@ -328,9 +323,13 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X is the table that was given to ``fit``, in the same order.
         """
         check_is_fitted(self)
-        curves = self.forest_.predict_oob(
-            X, row_ids=self._training.sampling_ids, n_jobs=self.n_jobs
-        )
+        table, ids = self.forest_.checked_table(X), self._training.sampling_ids
+        if table.n_rows != len(ids):
+            raise ValueError(
+                f"The 'X' parameter must be the training table ({len(ids)} rows). "
+                f"Got {table.n_rows} rows instead."
+            )
+        curves = self.forest_.predict_oob(table, row_ids=ids, n_jobs=self.n_jobs)
         return self._shaped(curves)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
@@ -380,55 +379,47 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return int(self.mtry)
         return max(1, round(float(self.mtry) * n_features))
 
-    def _check_rules(self, table: BlockSource, spread: Any) -> None:
+    def _memory_plan(self, inputs: GrowthInputs, plan: SamplingPlan, n_threads: int) -> MemoryPlan:
+        extra = (inputs.weights is not None) + 2 * (self.zeta > 0)
+        need = memory_need(
+            n_rows=inputs.n_rows,
+            n_features=inputs.table.n_features,
+            n_channels=inputs.curves.shape[1] + extra,
+            n_leaf_channels=inputs.leaf_channels.shape[1],
+            n_trees=int(self.n_trees),
+            min_node_size=int(self.min_node_size),
+            plan=plan,
+        )
+        return plan_memory(
+            need,
+            memory_limit=None if self.memory_limit is None else int(self.memory_limit),
+            n_trees=int(self.n_trees),
+            n_threads=n_threads,
+        )
+
+    def _check_rules(self, inputs: GrowthInputs, leaf_curve: LeafCurve) -> None:
         """Check what no single parameter can tell."""
-        if table.n_rows > MAX_ROWS:
-            raise ValueError(
-                f"The 'X' parameter must have at most {MAX_ROWS} rows, the most whose sums are "
-                f"exact. Got {table.n_rows} instead."
+        self._mtry(inputs.table.n_features)
+        if isinstance(leaf_curve, type):
+            raise TypeError(
+                "The 'leaf_curve' parameter of CurveForest must be an instance. "
+                f"Got the class {leaf_curve.__name__} instead."
             )
-        self._mtry(table.n_features)
+        leaf_curve.check_width(inputs.leaf_channels.shape[1])
         if self.bag_size > 1 and self.sampling == "subsample" and self.sample_fraction > 0.5:
             raise ValueError(
                 "The 'sample_fraction' parameter of CurveForest must be at most 0.5 with "
                 f"'bag_size' above 1: bags are half-samples. Got {self.sample_fraction} instead."
             )
-        if self.zeta > 0 and spread is None:
-            raise ValueError(
-                "The 'spread' parameter of fit must be given when 'zeta' is above 0. "
-                "Got None instead."
-            )
-
-    def _statistic(
-        self,
-        curves: Array,
-        grid: FloatArray | None,
-        quadrature: Any,
-        spread: Any,
-        weights: ChannelArray | None,
-    ) -> MeanCurveStatistic:
-        n_doses = curves.shape[1]
-        if quadrature is not None:
-            node_weights = checks.checked_grid(quadrature, "quadrature", n_doses, ascending=False)
-        else:
-            node_weights = np.ones(n_doses) if grid is None else trapezoid_weights(grid)
-        if spread is not None:
-            spread = checks.checked_columns(spread, "spread", len(curves), 2)
+        if self.zeta > 0:
             wanted = 2 if self.positivity == "mixture" else 1
-            if spread.shape[1] != wanted:
+            got = 0 if inputs.spread is None else inputs.spread.shape[1]
+            if got != wanted:
                 raise ValueError(
-                    f"The 'spread' parameter must have {wanted} columns for "
-                    f"positivity={self.positivity!r}. Got {spread.shape[1]} instead."
+                    f"The 'spread' parameter of fit must have {wanted} columns when 'zeta' is "
+                    f"above 0 and positivity={self.positivity!r}. "
+                    f"Got {got if got else 'None'} instead."
                 )
-        return mean_curve_statistic(
-            curves,
-            quadrature=node_weights,
-            distance=self.distance,
-            weights=weights,
-            spread=spread,
-            zeta=float(self.zeta),
-            positivity=self.positivity,
-        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

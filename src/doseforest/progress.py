@@ -28,7 +28,8 @@ class ProgressBar:
 
     def __init__(self, total: int, label: str, unit: str, show: bool | None = None) -> None:
         self._bar: Any = None
-        if show or (show is None and sys.stderr.isatty()):
+        # A program without a console has no error stream at all.
+        if sys.stderr is not None and (show or (show is None and sys.stderr.isatty())):
             from tqdm import tqdm
 
             delay = 0.0 if show else _DELAY_SECONDS

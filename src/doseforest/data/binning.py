@@ -117,12 +117,14 @@ def _feature_edges(values: FloatArray, weights: ChannelArray | None, max_bins: i
 def _quantile_cuts(mass: FloatArray, max_bins: int) -> IntArray:
     """Places after which to cut, so that bins hold equal mass as far as single values allow.
 
-    A value heavier than a bin fills one bin and no more: its mass counts up to the size of a bin,
-    which makes room for finer bins elsewhere.
+    A value heavier than a bin fills one bin and no more, which makes room for finer bins elsewhere:
+    its mass counts as that of a bin.
     """
-    capped = mass
-    for _ in range(8):  # settles at once unless very heavy values follow on each other
-        capped = np.minimum(capped, capped.sum() / max_bins)
+    heaviest = np.sort(mass)[::-1][:max_bins]
+    lighter = mass.sum() - np.cumsum(heaviest)
+    sizes = (lighter + heaviest) / np.arange(max_bins, max_bins - len(heaviest), -1)
+    n_heavy = int(np.argmax(heaviest <= sizes)) if (heaviest <= sizes).any() else len(heaviest) - 1
+    capped = np.minimum(mass, sizes[n_heavy])
     cumulated = np.cumsum(capped)
     targets = cumulated[-1] * np.arange(1, max_bins) / max_bins
     cuts = np.searchsorted(cumulated, targets * (1 - 1e-12))

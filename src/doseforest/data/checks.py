@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,53 @@ import numpy as np
 from doseforest.data.exact_grid import normalised_weights
 from doseforest.dtypes import ID_DTYPE, Array, ChannelArray, FloatArray, IntArray
 
-LARGEST_VALUE = float(np.finfo(np.float32).max) / 4  # leaves room for weights and rounding
+# Leaf sums of 2^30 rows of this size, however the weights lie, stay within float32.
+LARGEST_VALUE = 1e27
+
+
+def as_array(values: Any, name: str) -> Array:
+    """Make an array of what a user gave, whatever it holds."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(
+            f"The {name!r} parameter must not have missing entries. "
+            "Got an array with masked entries instead."
+        )
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(
+            f"The {name!r} parameter must have rows of equal length. "
+            f"Got a ragged list instead: {error}"
+        ) from error
+
+
+def as_numbers(values: Any, name: str) -> Array:
+    """Make an array of real numbers; None and pandas' NA become NaN."""
+    array = as_array(values, name)
+    rule = f"The {name!r} parameter must hold real numbers."
+    if array.dtype.kind in "biuf":
+        # Half precision could not even hold the limits that follow.
+        return array.astype(np.float32) if array.dtype == np.float16 else array
+    if array.dtype.kind == "c":
+        raise ValueError(f"{rule} Complex data not supported. Got {array.dtype} instead.")
+    if array.dtype.kind == "O":
+        try:
+            return np.array([_number(value) for value in array.flat]).reshape(array.shape)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TypeError(f"{rule} Got objects that are not numbers instead: {error}.") from error
+    raise TypeError(f"{rule} Got {array.dtype} instead.")
+
+
+def _number(value: Any) -> float:
+    if _is_missing(value):
+        return np.nan
+    if isinstance(value, str | bytes):
+        raise TypeError(f"the text {value!r}")
+    return float(value)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Array:
@@ -20,15 +65,8 @@ def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Ar
             f"The {name!r} parameter must be given: this estimator requires {name} to be passed, "
             f"but the target {name} is None."
         )
-    array = np.asarray(values)
+    array = as_numbers(values, name)
     shape = array.shape
-    if array.dtype.kind == "O":
-        with suppress(TypeError, ValueError):
-            array = array.astype(np.float64)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"The {name!r} parameter must hold real numbers. Got {array.dtype} instead."
-        )
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or len(array) != n_rows:
@@ -41,11 +79,11 @@ def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Ar
             f"The {name!r} parameter must have 1 to {max_columns} columns. "
             f"Got {array.shape[1]} instead."
         )
-    bad = ~(np.abs(array) <= LARGEST_VALUE)  # NaN, infinite, or beyond float32
+    bad = ~(np.abs(array) <= LARGEST_VALUE)  # also true of NaN
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"The {name!r} parameter must hold finite numbers of size at most {LARGEST_VALUE:.2g}. "
+            f"The {name!r} parameter must hold finite numbers of size at most {LARGEST_VALUE:.0e}. "
             f"Got {array[row, column]} in row {row}, column {column} instead."
         )
     return array
@@ -75,32 +113,36 @@ def checked_row_ids(values: Any, n_rows: int) -> IntArray:
     """Distinct integer ids; by default the positions of the rows."""
     if values is None:
         return np.arange(n_rows, dtype=ID_DTYPE)
-    ids = np.asarray(values)
+    ids = as_array(values, "row_ids")
     if ids.dtype.kind not in "iu" or ids.shape != (n_rows,):
         raise ValueError(
             f"The 'row_ids' parameter must be {n_rows} integers, one per row of X. "
             f"Got {ids.dtype} of shape {ids.shape} instead."
         )
-    if len(np.unique(ids)) < n_rows:
-        values, counts = np.unique(ids, return_counts=True)
+    distinct, counts = np.unique(ids, return_counts=True)
+    if len(distinct) < n_rows:
         raise ValueError(
             "The 'row_ids' parameter must be distinct. "
-            f"Got {values[counts > 1][0]} more than once instead."
+            f"Got {distinct[counts > 1][0]} more than once instead."
         )
     return np.ascontiguousarray(ids.astype(ID_DTYPE))
 
 
 def group_codes(values: Any, n_rows: int) -> IntArray:
-    """Return the rank of each row's group among the sorted groups."""
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
-    groups = np.asarray(values)
+    """Rank of each row's group among the sorted groups."""
+    if not hasattr(values, "dtype"):  # numpy would make text of a NaN among text
+        values = np.array([*values], dtype=object) if _is_flat_list(values) else values
+    groups = as_array(values, "groups")
     if groups.shape != (n_rows,):
         raise ValueError(
             f"The 'groups' parameter must have one entry per row of X ({n_rows}). "
             f"Got shape {groups.shape} instead."
         )
-    if groups.dtype.kind in "fmMO" and any(group is None or group != group for group in groups):
+    if groups.dtype.kind in "fmM":
+        missing = bool((groups != groups).any())
+    else:
+        missing = groups.dtype.kind == "O" and any(_is_missing(group) for group in groups)
+    if missing:
         raise ValueError("The 'groups' parameter must not have missing entries.")
     try:
         return np.unique(groups, return_inverse=True)[1].astype(ID_DTYPE)
@@ -111,16 +153,22 @@ def group_codes(values: Any, n_rows: int) -> IntArray:
         ) from error
 
 
+def _is_flat_list(values: Any) -> bool:
+    return isinstance(values, list | tuple) and not any(
+        isinstance(value, list | tuple) for value in values
+    )
+
+
 def checked_grid(values: Any, name: str, n_doses: int, *, ascending: bool) -> FloatArray:
     """One finite number per curve point: doses in ascending order, or weights not below zero."""
-    grid = np.asarray(values, dtype=np.float64)
     rule = "ascending" if ascending else "not negative, one of them positive"
-    valid = grid.shape == (n_doses,) and bool(np.isfinite(grid).all())
+    grid = as_numbers(values, name).astype(np.float64)
+    valid = grid.shape == (n_doses,) and bool((np.abs(grid) <= LARGEST_VALUE).all())
     if valid:
         valid = bool((np.diff(grid) > 0).all() if ascending else (grid >= 0).all() and grid.any())
     if not valid:
         raise ValueError(
-            f"The {name!r} parameter must be {n_doses} finite numbers, one per curve point, "
-            f"{rule}. Got {values!r} instead."
+            f"The {name!r} parameter must be {n_doses} finite numbers of size at most "
+            f"{LARGEST_VALUE:.0e}, one per curve point, {rule}. Got {values!r} instead."
         )
     return grid

@@ -98,5 +98,6 @@ def normalised_weights(weights: Array) -> ChannelArray:
     >>> normalised_weights(np.array([1.0, 3.0]))
     array([0.5, 1.5], dtype=float32)
     """
-    rounded = exact_channels(weights, pad=False)[:, 0].astype(np.float64)
+    in_range = np.ldexp(weights, -np.frexp(weights.max())[1])  # tiny weights leave float32's range
+    rounded = exact_channels(in_range, pad=False)[:, 0].astype(np.float64)
     return exact_channels(rounded * (len(rounded) / rounded.sum()), pad=False)[:, 0]

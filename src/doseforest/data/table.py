@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from doseforest.data.checks import as_numbers
 from doseforest.dtypes import MAX_FEATURES, Array, FloatArray
 
 BLOCK_ROWS = 65_536
 
 
+@runtime_checkable
 class BlockSource(Protocol):
     """Rows of numeric features that arrive in blocks."""
 
@@ -86,8 +88,8 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
     >>> table.n_rows, table.n_features
     (2, 2)
     """
-    if hasattr(X, "blocks"):
-        return _checked(X)
+    if isinstance(X, BlockSource):
+        return _checked(_in_order(X, expected_names))
     if _is_frame(X):
         return _frame_table(X, expected_names)
     if hasattr(X, "toarray"):
@@ -95,7 +97,9 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
             "The 'X' parameter must be a dense table: sparse input is not supported. "
             f"Got {type(X).__name__} instead; use X.toarray() if it fits in memory."
         )
-    values = _numeric(_as_array(X))
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    values = as_numbers(X, "X")
     if values.ndim != 2:
         raise ValueError(
             f"The 'X' parameter must be two-dimensional (rows, features). "
@@ -103,6 +107,15 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
             "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
         )
     return _checked(ArrayTable(values))
+
+
+def _in_order(source: BlockSource, expected_names: tuple[str, ...] | None) -> BlockSource:
+    if None not in (source.names, expected_names) and source.names != expected_names:
+        raise ValueError(
+            f"The 'X' parameter must have the columns {expected_names} in this order. "
+            f"Got {source.names} instead."
+        )
+    return source
 
 
 def _is_frame(X: Any) -> bool:
@@ -157,39 +170,6 @@ def _column_values(column: Any, name: Any) -> FloatArray:
             f"Got column {name!r} of type {column.dtype} instead."
         )
     return np.asarray(values, dtype=np.float64)
-
-
-def _as_array(X: Any) -> Array:
-    if isinstance(X, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(X), np.nan, X.data)
-    try:
-        return np.asarray(X)
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(
-            f"The 'X' parameter must have rows of equal length. Got a ragged table instead: {error}"
-        ) from error
-
-
-def _numeric(values: Array) -> Array:
-    if values.dtype.kind in "biuf":
-        return values
-    rule = "The 'X' parameter must hold real numbers or booleans."
-    if values.dtype.kind == "c":
-        raise ValueError(f"{rule} Complex data not supported. Got {values.dtype} instead.")
-    if values.dtype.kind == "O":
-        try:
-            return np.array([_number(value) for value in values.flat]).reshape(values.shape)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise TypeError(f"{rule} Got objects that are not numbers instead: {error}.") from error
-    raise TypeError(f"{rule} Got an array of type {values.dtype} instead.")
-
-
-def _number(value: Any) -> float:
-    if value is None or type(value).__name__ == "NAType":  # pandas' missing value
-        return np.nan
-    if isinstance(value, str):
-        raise TypeError(f"the text {value!r}")
-    return float(value)
 
 
 def _checked(table: BlockSource) -> BlockSource:

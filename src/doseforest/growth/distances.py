@@ -82,6 +82,20 @@ CURVE_DISTANCES: dict[str, CompiledDistance] = {
 }
 
 
+def curve_distances(
+    distance: str | DistanceFunction, left: FloatArray, right: FloatArray, quadrature: FloatArray
+) -> FloatArray:
+    """Distances of pairs of curves (n, n_doses) by name or by the user's function, checked."""
+    function = CURVE_DISTANCES[distance].function if isinstance(distance, str) else distance
+    distances = np.asarray(function(left, right, quadrature))
+    if distances.dtype.kind not in "biuf" or distances.shape != (len(left),):
+        raise ValueError(
+            "The 'distance' parameter must return one real number per pair of curves. "
+            f"Got {distances.dtype} of shape {distances.shape} for {len(left)} pairs instead."
+        )
+    return distances.astype(np.float64, copy=False)
+
+
 def trapezoid_weights(doses: FloatArray) -> FloatArray:
     """Quadrature weights of the trapezoid rule on an ascending grid of doses.
 

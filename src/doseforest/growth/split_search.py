@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.dtypes import Array, FloatArray
-from doseforest.growth.distances import CURVE_DISTANCES
+from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.statistic import MeanCurveStatistic
@@ -86,14 +86,7 @@ def split_gains(
         side[:, : statistic.n_doses] / weight[:, None]
         for side, weight in ((left, weight_left), (total - left, weight_right))
     ]
-    distance = statistic.distance
-    function = CURVE_DISTANCES[distance].function if isinstance(distance, str) else distance
-    distances = np.asarray(function(means[0], means[1], statistic.quadrature), np.float64)
-    if distances.shape != (len(left),):
-        raise ValueError(
-            "The 'distance' parameter must return one number per pair of curves. "
-            f"Got shape {distances.shape} for {len(left)} pairs instead."
-        )
+    distances = curve_distances(statistic.distance, means[0], means[1], statistic.quadrature)
     gains = weight_left * weight_right / weight_total * distances
     if statistic.positivity != "none":
         spreads = [

@@ -15,7 +15,7 @@ import numpy as np
 from doseforest import _core
 from doseforest.data.exact_grid import exact_channels
 from doseforest.dtypes import Array, ChannelArray, FloatArray
-from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
 
 Positivity = Literal["conditional", "mixture"]
 POSITIVITY_CODES: dict[str, int] = {"none": 0, "conditional": 1, "mixture": 2}
@@ -105,10 +105,10 @@ def mean_curve_statistic(
     if with_spread and spread is not None:
         columns.append(spread)
     channels = exact_channels(*columns, weights=weights)
+    curve_channels = channels[:, : len(quadrature)]
     scale = 1.0
     if with_spread and positivity == "conditional":
-        scale = _root_spread(channels[:, : len(quadrature)], quadrature, distance)
-    largest = np.abs(channels[:, : len(quadrature)]).max(axis=0).astype(np.float64)
+        scale = _root_spread(curve_channels, quadrature, distance)
     return MeanCurveStatistic(
         channels=channels,
         quadrature=quadrature,
@@ -116,7 +116,9 @@ def mean_curve_statistic(
         weighted=weights is not None,
         zeta=zeta * scale,
         positivity=positivity if with_spread else "none",
-        noise_per_row=2.0**-44 * float(quadrature @ largest**2) if weights is not None else 0.0,
+        noise_per_row=0.0
+        if weights is None
+        else _rounding_noise(curve_channels, quadrature, distance),
     )
 
 
@@ -124,8 +126,16 @@ def _root_spread(
     curves: ChannelArray, quadrature: FloatArray, distance: str | DistanceFunction
 ) -> float:
     """Mean distance of the rows' curves from their mean: the root's impurity per row."""
-    function = CURVE_DISTANCES[distance].function if isinstance(distance, str) else distance
     values = curves.astype(np.float64)
-    centre = values.sum(axis=0) / len(values)
-    distances = function(values, np.broadcast_to(centre, values.shape), quadrature)
+    centre = np.broadcast_to(values.sum(axis=0) / len(values), values.shape)
+    distances = curve_distances(distance, values, centre, quadrature)
     return float(np.sort(distances).sum() / len(distances))  # sorted: the same in any row order
+
+
+def _rounding_noise(
+    curves: ChannelArray, quadrature: FloatArray, distance: str | DistanceFunction
+) -> float:
+    """Distance of two curves that differ by what rounding to the grid may have done to them."""
+    step = np.abs(curves).max(axis=0, keepdims=True).astype(np.float64) * 2.0**-22
+    noise = curve_distances(distance, step, np.zeros_like(step), quadrature)[0]
+    return float(noise) if np.isfinite(noise) else 0.0

@@ -22,6 +22,7 @@ class TrainingLeaves:
 
     shares: sparse.csr_array  # (n_leaves, n_training) a row's share of its leaf's weight
     leaf_weights: NDArray[np.float64]  # (n_leaves,)
+    overall: NDArray[np.float64]  # (n_training,) shares of all rows, for queries in empty trees
 
     @classmethod
     def of(cls, forest: Forest, rows: LeafRows, n_threads: int) -> TrainingLeaves:
@@ -51,16 +52,19 @@ class TrainingLeaves:
         shares = sparse.csr_array(
             (weight / totals[leaf], (leaf, row)), shape=(forest.n_leaves, n_rows)
         )
-        return cls(shares, totals)
+        overall = np.ones(n_rows) if rows.weights is None else rows.weights.astype(np.float64)
+        return cls(shares, totals, overall / overall.sum())
 
     def weights(self, query_leaves: NDArray[np.int32]) -> sparse.csr_array:
         """Mean over the trees of the rows' shares in the leaves of each query."""
         n_queries, n_trees = query_leaves.shape
         filled = self.leaf_weights[query_leaves] > 0
-        n_filled = np.maximum(filled.sum(axis=1), 1)
+        n_filled = filled.sum(axis=1)
         query = np.repeat(np.arange(n_queries), n_trees)[filled.ravel()]
         visits = sparse.csr_array(
             (1.0 / n_filled[query], (query, query_leaves.ravel()[filled.ravel()])),
             shape=(n_queries, self.shares.shape[0]),
         )
-        return visits @ self.shares
+        weights = visits @ self.shares
+        stranded = sparse.csr_array((n_filled == 0).astype(np.float64).reshape(-1, 1))
+        return weights + stranded @ sparse.csr_array(self.overall[None, :])

@@ -62,7 +62,7 @@ class Forest:
             What the rows were drawn by: the ids given to ``fit``, or the group codes when groups
             were given. By default 0, 1, 2, …
         """
-        table = self._table(X)
+        table = self.checked_table(X)
         ids = np.arange(table.n_rows) if row_ids is None else np.asarray(row_ids)
         if ids.shape != (table.n_rows,):
             raise ValueError(
@@ -74,11 +74,11 @@ class Forest:
 
     def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
-        return self._average(self._table(X), None, thread_count(n_jobs))
+        return self._average(self.checked_table(X), None, thread_count(n_jobs))
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
-        table = self._table(X)
+        table = self.checked_table(X)
         leaves = np.empty((table.n_rows, self.n_trees), np.int32)
         for first, block in table.blocks():
             own = leaves[first : first + len(block)]
@@ -90,6 +90,17 @@ class Forest:
         from doseforest.prediction.forest_file import save_forest
 
         save_forest(self, path)
+
+    def checked_table(self, X: Any) -> BlockSource:
+        """Queries as blocks of rows with the features of the training table."""
+        table = as_table(X, expected_names=self.feature_names)
+        if table.n_features != self.n_features:
+            raise ValueError(
+                "The 'X' parameter must have the features of the training table: "
+                f"X has {table.n_features} features, but Forest is expecting {self.n_features} "
+                "features as input."
+            )
+        return table
 
     def tree_depths(self) -> IntArray:
         """Depth of each tree; 0 for a lone leaf."""
@@ -104,16 +115,6 @@ class Forest:
             level = np.stack([left, left + 1], axis=1).ravel()
             depths[tree] = depth
         return depths
-
-    def _table(self, X: Any) -> BlockSource:
-        table = as_table(X, expected_names=self.feature_names)
-        if table.n_features != self.n_features:
-            raise ValueError(
-                "The 'X' parameter must have the features of the training table: "
-                f"X has {table.n_features} features, but Forest is expecting {self.n_features} "
-                "features as input."
-            )
-        return table
 
     def _average(
         self, table: BlockSource, out_of_bag: IntArray | None, n_threads: int

@@ -1,0 +1,214 @@
+"""What the machine gives, and what it shows while it works."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from doseforest import machine
+from doseforest.machine import available_memory, readable_bytes, thread_count
+from doseforest.progress import ProgressBar
+
+GIB = 2**30
+
+
+# --- threads -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(
+    ("n_jobs", "threads"),
+    [(None, 8), (-1, 8), (-2, 7), (-8, 1), (-9, 1), (-100, 1), (1, 1), (12, 12)],
+)
+def test_threads_are_counted_from_the_cores_this_process_may_use(
+    n_jobs: int | None, threads: int
+) -> None:
+    assert thread_count(n_jobs) == threads
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(6, 6), (None, 1)])
+def test_without_an_affinity_the_cores_of_the_machine_count(
+    monkeypatch: pytest.MonkeyPatch, cores: int | None, threads: int
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert thread_count(None) == threads
+
+
+def test_no_thread_at_all_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'n_jobs' parameter must not be 0\. Got 0"):
+        thread_count(0)
+
+
+# --- memory ------------------------------------------------------------------------------------
+
+
+class FakeMachine:
+    """A /proc and two generations of control groups in a folder."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.meminfo = folder / "meminfo"
+        self.limits = tuple(folder / f"limit{version}" for version in (2, 1))
+        self.usages = tuple(folder / f"usage{version}" for version in (2, 1))
+        monkeypatch.setattr(machine, "_CGROUP_LIMITS", self.limits)
+        monkeypatch.setattr(machine, "_CGROUP_USAGE", self.usages)
+        real_path = machine.Path
+        monkeypatch.setattr(
+            machine,
+            "Path",
+            lambda path: self.meminfo if path == "/proc/meminfo" else real_path(path),
+        )
+
+    def has_available(self, n_bytes: int) -> None:
+        lines = ["MemTotal: 999999999 kB", f"MemAvailable:   {n_bytes // 1024} kB", "Cached: 1 kB"]
+        self.meminfo.write_text("\n".join(lines))
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    return FakeMachine(tmp_path, monkeypatch)
+
+
+def test_without_a_container_the_machine_decides(fake: FakeMachine) -> None:
+    fake.has_available(5 * GIB)
+    assert available_memory() == 5 * GIB
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_container_allows_its_limit_less_what_it_uses(fake: FakeMachine, version: int) -> None:
+    fake.has_available(50 * GIB)
+    fake.limits[version].write_text(f"{4 * GIB}\n")
+    assert available_memory() == 4 * GIB
+    fake.usages[version].write_text(f"{1 * GIB}\n")
+    assert available_memory() == 3 * GIB
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_the_machine_decides_when_it_has_less_than_the_container_allows(
+    fake: FakeMachine, version: int
+) -> None:
+    fake.has_available(2 * GIB)
+    fake.limits[version].write_text(str(40 * GIB))
+    assert available_memory() == 2 * GIB
+
+
+@pytest.mark.parametrize(("version", "unlimited"), [(0, "max\n"), (1, "9223372036854771712\n")])
+def test_a_container_without_a_limit_does_not_count(
+    fake: FakeMachine, version: int, unlimited: str
+) -> None:
+    fake.has_available(5 * GIB)
+    fake.limits[version].write_text(unlimited)
+    fake.usages[version].write_text(str(3 * GIB))
+    assert available_memory() == 5 * GIB
+
+
+def test_a_full_container_has_nothing_left_rather_than_less(fake: FakeMachine) -> None:
+    fake.has_available(5 * GIB)
+    fake.limits[0].write_text(str(GIB))
+    fake.usages[0].write_text(str(2 * GIB))
+    assert available_memory() == 0
+
+
+def test_where_nothing_tells_little_is_assumed(fake: FakeMachine) -> None:
+    assert not fake.meminfo.exists()
+    assert available_memory() == 2 * GIB
+
+
+def test_this_machine_has_some_memory() -> None:
+    assert available_memory() > 2**20
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (2**20, "1.0 MiB"),
+        (3_500_000, "3.3 MiB"),
+        (2**30, "1.0 GiB"),
+        (2.5 * 2**40, "2.5 TiB"),
+        (2**60, "1048576.0 TiB"),
+    ],
+)
+def test_bytes_are_written_in_the_largest_unit_that_fits(n_bytes: float, text: str) -> None:
+    assert readable_bytes(n_bytes) == text
+
+
+# --- progress ----------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run_bar(show: bool | None) -> None:
+    with ProgressBar(4, "growing", "tree", show=show) as bar:
+        bar.advance(1)
+        bar.advance(3)
+
+
+@pytest.mark.parametrize("show", [None, False])
+def test_a_bar_is_silent_off_a_terminal(
+    show: bool | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_bar(show)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_bar_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    run_bar(True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "growing: 100%" in captured.err
+    assert "4/4" in captured.err
+    assert "tree" in captured.err
+
+
+@pytest.mark.parametrize(("show", "is_silent"), [(None, True), (False, True), (True, False)])
+def test_brief_work_shows_a_bar_on_a_terminal_only_when_asked(
+    monkeypatch: pytest.MonkeyPatch, show: bool | None, is_silent: bool
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run_bar(show)
+    assert (terminal.getvalue() == "") == is_silent
+
+
+def test_long_work_on_a_terminal_shows_a_bar_and_wipes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("doseforest.progress._DELAY_SECONDS", 0.0)
+    run_bar(None)
+    assert "growing" in terminal.getvalue()
+    assert terminal.getvalue().rsplit("\r", 2)[-2].strip() == ""
+
+
+def test_a_program_without_an_error_stream_works_in_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)  # as under pythonw and in some services
+    run_bar(None)
+
+
+def test_a_failure_closes_the_bar_and_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = ProgressBar(4, "growing", "tree", show=True)
+    with pytest.raises(ZeroDivisionError), bar:
+        raise ZeroDivisionError
+    written = capsys.readouterr().err
+    bar.advance(1)
+    assert written.endswith("\n")
+    assert capsys.readouterr().err == ""
