@@ -1,15 +1,5 @@
 // Histogram accumulation: the loop that visits rows. Included by kernels.cpp only.
 
-// Float and double vectors of LANES entries that may start at any address of their element.
-typedef double Lanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
-typedef float FloatLanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-inline Lanes widen(const float* values) {
-  return __builtin_convertvector(*reinterpret_cast<const FloatLanes*>(values), Lanes);
-}
-inline Lanes& lanes(double* values) { return *reinterpret_cast<Lanes*>(values); }
-inline const Lanes& lanes(const double* values) { return *reinterpret_cast<const Lanes*>(values); }
-
 constexpr int64_t PREFETCH_ROWS = 12;   // rows between a prefetch and its use
 constexpr int64_t CACHE_LINE = 64;
 
@@ -55,14 +45,14 @@ void accumulate_features(const TrainingRows& data, const uint32_t* rows, int64_t
         const int64_t cell = starts[j] + bins[features[j]];
         double* sum = sums + cell * n_channels;
         ++counts[cell];
-        for (int v = 0; v < V; ++v) lanes(sum + v * LANES) += value[v];
+        for (int v = 0; v < V; ++v) add_to(sum + v * LANES, value[v]);
       }
     } else {
       for (int64_t j = 0; j < n_selected; ++j) {
         const int64_t cell = starts[j] + bins[features[j]];
         double* sum = sums + cell * n_channels;
         ++counts[cell];
-        for (int64_t c = 0; c < n_channels; c += LANES) lanes(sum + c) += widen(values + c);
+        for (int64_t c = 0; c < n_channels; c += LANES) add_to(sum + c, widen(values + c));
       }
     }
   }
@@ -87,7 +77,7 @@ void subtract(const double* parent_sums, const uint32_t* parent_counts, const do
               const uint32_t* child_counts, int64_t n_cells, int64_t n_channels, double* out_sums,
               uint32_t* out_counts) {
   for (int64_t i = 0; i < n_cells * n_channels; i += LANES) {
-    lanes(out_sums + i) = lanes(parent_sums + i) - lanes(child_sums + i);
+    store(out_sums + i, load(parent_sums + i) - load(child_sums + i));
   }
   for (int64_t i = 0; i < n_cells; ++i) out_counts[i] = parent_counts[i] - child_counts[i];
 }

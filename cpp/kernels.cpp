@@ -9,6 +9,8 @@
 namespace doseforest {
 namespace {
 
+#include "lanes.hpp"
+
 #include "accumulate.hpp"
 #include "average.hpp"
 #include "scan.hpp"

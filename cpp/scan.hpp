@@ -9,27 +9,20 @@
 
 struct NormL1 {
   static constexpr bool is_square = false;
-  static Lanes add(Lanes total, Lanes d, Lanes weight) {
-    const Lanes negative = -d;
-    return total + weight * (d < negative ? negative : d);
-  }
-  static double fold(Lanes t) { return (t[0] + t[1]) + (t[2] + t[3]); }
+  static Lanes add(Lanes total, Lanes d, Lanes weight) { return total + weight * size_of(d); }
+  static double fold(Lanes t) { return (lane(t, 0) + lane(t, 1)) + (lane(t, 2) + lane(t, 3)); }
 };
 struct NormL2 {  // adds up the square of the norm
   static constexpr bool is_square = true;
   static Lanes add(Lanes total, Lanes d, Lanes weight) { return total + weight * (d * d); }
-  static double fold(Lanes t) { return (t[0] + t[1]) + (t[2] + t[3]); }
+  static double fold(Lanes t) { return NormL1::fold(t); }
 };
 struct NormLinf {
   static constexpr bool is_square = false;
-  static Lanes add(Lanes total, Lanes d, Lanes weight) {
-    const Lanes negative = -d;
-    const Lanes size = weight * (d < negative ? negative : d);
-    return total < size ? size : total;
-  }
+  static Lanes add(Lanes total, Lanes d, Lanes weight) { return larger(total, weight * size_of(d)); }
   static double fold(Lanes t) {
-    const double a = t[0] < t[1] ? t[1] : t[0];
-    const double b = t[2] < t[3] ? t[3] : t[2];
+    const double a = lane(t, 0) < lane(t, 1) ? lane(t, 1) : lane(t, 0);
+    const double b = lane(t, 2) < lane(t, 3) ? lane(t, 3) : lane(t, 2);
     return a < b ? b : a;
   }
 };
@@ -105,51 +98,41 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
                     int32_t feature, bool missing_left, const double* sums, const uint32_t* counts,
                     double* left, Split* best) {
   const int32_t n_bins = data.n_bins[feature];
-  const Cuts cuts =
-      admissible_cuts(counts, n_bins, missing_left ? counts[n_bins] : 0, node);
+  const Cuts cuts = admissible_cuts(counts, n_bins, missing_left ? counts[n_bins] : 0, node);
   if (cuts.first >= cuts.end) return;
   const int64_t n_channels = V ? V * LANES : data.n_channels;
-  constexpr int N = V ? V : 1;
-  Lanes total[N];  // unused when V is 0: the sums then live in `left`
-  const auto add_cell = [&](int32_t b) {
-    const double* cell = sums + b * n_channels;
-    if constexpr (V > 0) {
-      for (int v = 0; v < V; ++v) total[v] += lanes(cell + v * LANES);
-    } else {
-      for (int64_t c = 0; c < n_channels; c += LANES) lanes(left + c) += lanes(cell + c);
-    }
-  };
-  for (int v = 0; v < V; ++v) total[v] = Lanes{};
-  for (int64_t c = 0; !V && c < n_channels; ++c) left[c] = 0;
-  if (missing_left) add_cell(n_bins);
-  for (int32_t b = 0; b < cuts.first; ++b) add_cell(b);
+  for (int64_t c = 0; c < n_channels; c += LANES) {
+    Lanes start = missing_left ? load(sums + n_bins * n_channels + c) : Lanes{};
+    for (int32_t b = 0; b < cuts.first; ++b) start = start + load(sums + b * n_channels + c);
+    store(left + c, start);
+  }
 
+  const double node_weight = node.weight;
   int64_t left_rows = cuts.rows_before;
+  double best_gain = best->gain;
   int32_t chosen = -1;
   int64_t chosen_rows = 0;
   for (int32_t b = cuts.first; b < cuts.end; ++b) {
-    add_cell(b);
+    const double* cell = sums + b * n_channels;
     left_rows += counts[b];
     double left_weight = static_cast<double>(left_rows);
-    if constexpr (Extras) {
-      for (int v = 0; v < V; ++v) lanes(left + v * LANES) = total[v];
-      if (rule.weight_channel >= 0) left_weight = left[rule.weight_channel];
-      if (!(left_weight > 0 && left_weight < node.weight)) continue;
+    if (Extras && rule.weight_channel >= 0) {
+      left_weight = left[rule.weight_channel] + cell[rule.weight_channel];
     }
     Lanes size{};
     for (int64_t c = 0; c < n_channels; c += LANES) {
-      const Lanes here = V ? total[V ? c / LANES : 0] : lanes(left + c);
-      const Lanes d = here * node.weight - left_weight * lanes(node.sums + c);
-      size = D::add(size, d, lanes(rule.channel_weights + c));
+      const Lanes here = load(left + c) + load(cell + c);
+      store(left + c, here);
+      const Lanes d = here * node_weight - left_weight * load(node.sums + c);
+      size = D::add(size, d, load(rule.channel_weights + c));
     }
-    double gain = gain_of<D>(rule, D::fold(size), left_weight, node.weight);
-    if constexpr (Extras) {
-      if (rule.positivity != Positivity::NONE) {
-        gain += positivity_term(rule, node, left, left_weight);
-      }
+    if (Extras && !(left_weight > 0 && left_weight < node_weight)) continue;
+    double gain = gain_of<D>(rule, D::fold(size), left_weight, node_weight);
+    if (Extras && rule.positivity != Positivity::NONE) {
+      gain += positivity_term(rule, node, left, left_weight);
     }
-    if (gain > best->gain) {
-      best->gain = gain;
+    if (gain > best_gain) {
+      best_gain = gain;
       chosen = b;
       chosen_rows = left_rows;
     }
@@ -159,6 +142,7 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
   // when only missing values are on the right, above them all.
   int32_t next = chosen + 1;
   while (next < n_bins && counts[next] == 0) ++next;
+  best->gain = best_gain;
   best->feature = feature;
   best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
   best->missing_left = counts[n_bins] ? missing_left : 2 * chosen_rows >= node.rows;
@@ -179,7 +163,7 @@ void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_
       for (int64_t c = 0; c < n_channels; ++c) node_sums[c] = 0;
       for (int64_t cell = 0; cell < cells; ++cell) {
         for (int64_t c = 0; c < n_channels; c += LANES) {
-          lanes(node_sums + c) += lanes(sums + cell * n_channels + c);
+          add_to(node_sums + c, load(sums + cell * n_channels + c));
         }
         node.rows += counts[cell];
       }

@@ -11,7 +11,7 @@ from doseforest.dtypes import NODE_DTYPE
 from doseforest.machine import available_memory, readable_bytes
 
 HISTOGRAM_BYTES = 512 * 2**20  # more than this for kept histograms has not paid in any trial
-ROWS_AT_ONCE = 2_000_000  # rows of a group of trees: enough to keep threads busy between batches
+ROWS_AT_ONCE = 1_000_000  # rows of a group of trees: enough to keep threads busy between batches
 _SAFETY = 0.9  # of the memory that is there
 
 
