@@ -56,16 +56,15 @@ class FakeMachine:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.meminfo = folder / "meminfo"
-        self.limits = tuple(folder / f"limit{version}" for version in (2, 1))
-        self.usages = tuple(folder / f"usage{version}" for version in (2, 1))
-        monkeypatch.setattr(machine, "_CGROUP_LIMITS", self.limits)
-        monkeypatch.setattr(machine, "_CGROUP_USAGE", self.usages)
-        real_path = machine.Path
-        monkeypatch.setattr(
-            machine,
-            "Path",
-            lambda path: self.meminfo if path == "/proc/meminfo" else real_path(path),
-        )
+        self.membership = folder / "cgroup_of_process"
+        self.groups = folder / "cgroup"
+        (self.groups / "memory").mkdir(parents=True)
+        first = self.groups / "memory"
+        self.limits = (self.groups / "memory.max", first / "memory.limit_in_bytes")
+        self.usages = (self.groups / "memory.current", first / "memory.usage_in_bytes")
+        monkeypatch.setattr(machine, "_CGROUPS", self.groups)
+        monkeypatch.setattr(machine, "_CGROUP_OF_PROCESS", self.membership)
+        monkeypatch.setattr(machine, "_MEMINFO", self.meminfo)
 
     def has_available(self, n_bytes: int) -> None:
         lines = ["MemTotal: 999999999 kB", f"MemAvailable:   {n_bytes // 1024} kB", "Cached: 1 kB"]
@@ -115,6 +114,24 @@ def test_a_full_container_has_nothing_left_rather_than_less(fake: FakeMachine) -
     fake.limits[0].write_text(str(GIB))
     fake.usages[0].write_text(str(2 * GIB))
     assert available_memory() == 0
+
+
+def test_file_cache_that_a_container_would_give_up_is_free(fake: FakeMachine) -> None:
+    fake.limits[0].write_text(str(4 * GIB))
+    fake.usages[0].write_text(str(3 * GIB))
+    (fake.groups / "memory.stat").write_text(f"anon 5\ninactive_file {2 * GIB}\n")
+    assert available_memory() == 3 * GIB
+
+
+def test_the_tightest_group_above_the_process_decides(fake: FakeMachine) -> None:
+    fake.has_available(50 * GIB)
+    fake.membership.write_text("0::/slice/job/step\n")
+    step = fake.groups / "slice" / "job" / "step"
+    step.mkdir(parents=True)
+    (step / "memory.max").write_text("max\n")
+    (step.parent / "memory.max").write_text(str(6 * GIB))
+    (step.parent / "memory.current").write_text(str(GIB))
+    assert available_memory() == 5 * GIB
 
 
 def test_where_nothing_tells_little_is_assumed(fake: FakeMachine) -> None:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_CGROUP_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),  # version 2
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),  # version 1
-)
-_CGROUP_USAGE = (
-    Path("/sys/fs/cgroup/memory.current"),
-    Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+_CGROUPS = Path("/sys/fs/cgroup")
+_CGROUP_OF_PROCESS = Path("/proc/self/cgroup")
+_MEMINFO = Path("/proc/meminfo")
 _FALLBACK_BYTES = 2 * 2**30  # where nothing tells, assume little
 
 
@@ -38,15 +33,38 @@ def thread_count(n_jobs: int | None) -> int:
 def available_memory() -> int:
     """Return the bytes that this process may still take: the machine's or its container's."""
     candidates = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        lines = meminfo.read_text().splitlines()
+    if _MEMINFO.exists():
+        lines = _MEMINFO.read_text().splitlines()
         candidates += [int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line]
-    for limit_file, usage_file in zip(_CGROUP_LIMITS, _CGROUP_USAGE, strict=True):
-        limit, usage = _number(limit_file), _number(usage_file)
+    for folder in _cgroup_folders():
+        limit = _number(folder / "memory.max") or _number(folder / "memory.limit_in_bytes")
+        used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes") or 0
         if limit is not None:
-            candidates.append(max(0, limit - (usage or 0)))
+            candidates.append(max(0, limit - used + _reclaimable(folder)))
     return min(candidates, default=_FALLBACK_BYTES)
+
+
+def _cgroup_folders() -> list[Path]:
+    """Control groups of this process, versions 2 and 1, with all groups above them."""
+    folders = [_CGROUPS, _CGROUPS / "memory"]
+    lines = _CGROUP_OF_PROCESS.read_text().splitlines() if _CGROUP_OF_PROCESS.exists() else []
+    for line in lines:  # hierarchy:controllers:path
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            own = _CGROUPS / controllers / path.lstrip("/")
+            folders += [own, *own.parents]
+    inside = [folder for folder in folders if folder.is_relative_to(_CGROUPS)]
+    return list(dict.fromkeys(inside))
+
+
+def _reclaimable(folder: Path) -> int:
+    """Bytes of file cache that a group counts as used but gives up when it needs them."""
+    try:
+        lines = (folder / "memory.stat").read_text().splitlines()
+    except OSError:
+        return 0
+    fields = dict(line.split(maxsplit=1) for line in lines)
+    return int(fields.get("total_inactive_file", fields.get("inactive_file", 0)))
 
 
 def _number(path: Path) -> int | None:
