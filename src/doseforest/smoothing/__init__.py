@@ -1,0 +1,1 @@
+"""Smoothing over doses: kernels, their weights, boundary correction and bandwidths."""
