@@ -1,0 +1,1 @@
+"""Nuisances: outcome models of the response given dose and covariates, and their cross-fitting."""

@@ -1,0 +1,234 @@
+"""Outcome models: algebra against direct computation, fits against known truths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
+from doseforest.nuisance.covariate_terms import fit_covariate_terms
+from doseforest.nuisance.fold_moments import sum_moments
+from doseforest.nuisance.outcome_stack import convex_weights, cross_fit_stack, fit_members
+from doseforest.nuisance.spline_core import fit_spline_core
+
+
+def rows(n=800, p=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng, rng.normal(size=(n, p)), rng.uniform(0, 10, size=n)
+
+
+# --- terms of the covariates -------------------------------------------------------------------
+
+
+def test_terms_are_lines_hinges_and_steps_at_the_quintiles():
+    x = np.arange(101.0)[:, None]
+    terms = fit_covariate_terms(x)
+    standardised = (x[:, 0] - 50) / x.std()
+    knots = (np.array([20.0, 40, 60, 80]) - 50) / x.std()
+    expected = np.column_stack(
+        [standardised]
+        + [np.maximum(standardised - knot, 0) for knot in knots]
+        + [standardised > knot for knot in knots]
+    )
+    np.testing.assert_allclose(terms.evaluate(x), expected, atol=1e-12)
+
+
+def test_few_levels_get_a_step_between_each_two():
+    x = np.array([0.0, 0, 1, 2, 5, 5])[:, None]
+    values = fit_covariate_terms(x).evaluate(x)
+    np.testing.assert_array_equal(values[:, 1:], x > np.array([0.5, 1.5, 3.5]))
+
+
+def test_missing_values_take_the_median_and_an_indicator():
+    x = np.array([[1.0, 7], [np.nan, 8], [3, 9], [5, 10]])
+    terms = fit_covariate_terms(x)
+    values = terms.evaluate(x)
+    assert terms.n_linear == 3
+    np.testing.assert_array_equal(values[:, 2], [0, 1, 0, 0])
+    assert values[1, 0] == values[2, 0]  # the median is 3
+    assert np.isfinite(terms.evaluate(np.full((1, 2), np.nan))).all()
+
+
+def test_constant_and_empty_covariates_add_nothing():
+    x = np.column_stack([np.ones(20), np.full(20, np.nan), np.arange(20.0)])
+    values = fit_covariate_terms(x).evaluate(x)
+    assert np.isfinite(values).all()
+    np.testing.assert_array_equal(values[:, :2], 0.0)
+
+
+# --- moments by fold ---------------------------------------------------------------------------
+
+
+def test_moments_by_fold_add_up_to_those_of_all_rows():
+    rng, z, _ = rows(n=500, p=3)
+    y, weights = rng.normal(size=500), rng.uniform(0.5, 2, size=500)
+    folds = rng.integers(0, 4, size=500)
+    moments = sum_moments(z.__getitem__, 3, y, weights, folds, 4)
+    kept = folds != 2
+    rest = moments.without(2)
+    np.testing.assert_allclose(rest.gram[0], z[kept].T * weights[kept] @ z[kept])
+    np.testing.assert_allclose(rest.cross[0], z[kept].T @ (weights * y)[kept])
+    coefficients = np.array([0.3, -1.0])
+    gaps = y - z[:, [0, 2]] @ coefficients
+    direct = (weights * gaps**2)[folds == 2].sum()
+    assert moments.squared_error(2, coefficients, np.array([0, 2])) == pytest.approx(direct)
+
+
+# --- the spline core ---------------------------------------------------------------------------
+
+
+def test_the_core_finds_main_effects_without_shrinking_them():
+    rng, x, dose = rows()
+    truth = 3 * x[:, 0] - x[:, 1] + np.sin(dose / 2)
+    core = fit_spline_core(x, dose, truth + 0.01 * rng.normal(size=len(x)))
+    np.testing.assert_allclose(core.predict(x, dose), truth, atol=0.05)
+
+
+def test_the_core_finds_products_of_covariates_and_dose_functions():
+    rng, x, dose = rows(n=2000)
+
+    def mean(x, dose):
+        return np.maximum(x[:, 0], 0) * dose + (x[:, 1] > 0) * (dose - 5) ** 2 / 5
+
+    core = fit_spline_core(x, dose, mean(x, dose) + 0.5 * rng.normal(size=len(x)))
+    _, fresh, _ = rows(n=500, seed=1)
+    grid = np.linspace(1, 9, 9)
+    truth = np.column_stack([mean(fresh, np.full(500, dose)) for dose in grid])
+    # Noise of 0.5 on 2,000 rows; the spread of the effects themselves is about 4.
+    assert np.sqrt(np.mean((core.curves(fresh, grid) - truth) ** 2)) < 0.4
+    assert truth.std() > 3
+
+
+def test_a_homogeneous_outcome_gets_no_products():
+    rng, x, dose = rows(n=2000)
+    core = fit_spline_core(x, dose, 2 * dose + x[:, 0] + rng.normal(size=len(x)))
+    effects = core.curves(x, np.array([2.0, 8.0])) @ [-1.0, 1.0]
+    # Noise of 1 on 2,000 rows: an effect of 12 is known to about 0.1.
+    assert effects.std() < 0.1
+    assert effects.mean() == pytest.approx(12.0, abs=0.3)
+
+
+def test_curves_are_predictions_at_each_dose():
+    rng, x, dose = rows(n=300)
+    y = x[:, 0] * dose + rng.normal(size=300)
+    for model in fit_members(x, dose, y).values():
+        curves = model.curves(x[:20], dose[:7])
+        for column, value in enumerate(dose[:7]):
+            at_dose = model.predict(x[:20], np.full(20, value))
+            np.testing.assert_allclose(curves[:, column], at_dose, atol=1e-9)
+
+
+def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
+    rng, x, dose = rows(n=3000)
+    truth = expit(x[:, 0] + 0.4 * (dose - 5))
+    y = (rng.random(3000) < truth).astype(float)
+    core = fit_spline_core(x, dose, y)
+    predicted = core.predict(x, dose)
+    assert core.binary
+    assert predicted.min() > 0
+    assert predicted.max() < 1
+    assert np.sqrt(np.mean((predicted - truth) ** 2)) < 0.05
+    for model in fit_members(x[:600], dose[:600], y[:600]).values():
+        far = model.curves(5 * x[:100], np.array([-5.0, 15.0]))
+        assert far.min() >= 0
+        assert far.max() <= 1
+
+
+def test_weights_of_zero_leave_rows_out_of_the_core():
+    rng, x, dose = rows()
+    y = x[:, 0] + dose
+    spoiled = np.where(rng.random(len(x)) < 0.3, 1000.0, y)
+    core = fit_spline_core(x, dose, spoiled, weights=(spoiled == y).astype(float))
+    np.testing.assert_allclose(core.predict(x, dose), y, atol=0.1)
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_a_dose_of_few_levels_is_fitted(levels):
+    rng, x, _ = rows()
+    dose = rng.integers(0, levels, size=len(x)).astype(float)
+    y = dose**2 * (1 + x[:, 0]) + 0.1 * rng.normal(size=len(x))
+    core = fit_spline_core(x, dose, y)
+    np.testing.assert_allclose(core.predict(x, dose), dose**2 * (1 + x[:, 0]), atol=0.2)
+
+
+# --- boosting ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_boosting_does_not_depend_on_threads(linear):
+    recipe = BoostingRecipe(30, 16, linear=linear, rate=0.2)
+    rng, x, dose = rows(n=500)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    y = np.nan_to_num(x[:, 0]) * dose + rng.normal(size=500)
+    one, two = (fit_boosting(x, dose, y, recipe, n_threads=k).predict(x, dose) for k in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert np.corrcoef(one, y)[0, 1] > 0.9
+
+
+def test_a_shorter_booster_has_only_the_first_trees():
+    rng, x, dose = rows(n=300)
+    y = x[:, 0] + rng.normal(size=300)
+    long = fit_boosting(x, dose, y, BoostingRecipe(40, 8, linear=False))
+    short = fit_boosting(x, dose, y, BoostingRecipe(10, 8, linear=False))
+    np.testing.assert_array_equal(long.shorter(10).predict(x, dose), short.predict(x, dose))
+
+
+# --- the stack ---------------------------------------------------------------------------------
+
+
+def test_convex_weights_equal_a_fine_search():
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=200)
+    predictions = y[:, None] * [0.5, 1.2, 0.0] + rng.normal(size=(200, 3))
+    weights = rng.uniform(0.5, 2, size=200)
+    grid = np.linspace(0, 1, 101)
+    points = np.array([(a, b, 1 - a - b) for a in grid for b in grid if a + b <= 1 + 1e-9])
+    errors = ((points @ predictions.T - y) ** 2) @ weights
+    found = convex_weights(predictions, y, weights)
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found, points[np.argmin(errors)], atol=0.01)
+
+
+def test_a_perfect_member_gets_all_the_weight():
+    y = np.arange(10.0)
+    np.testing.assert_allclose(convex_weights(np.column_stack([y, -y]), y), [1.0, 0.0], atol=1e-6)
+
+
+def test_predictions_of_a_fold_come_from_models_that_have_not_seen_it():
+    rng, x, dose = rows(n=240)
+    y = x[:, 0] * dose / 5 + rng.normal(size=240)
+    folds = np.arange(240) % 2
+    fitted = cross_fit_stack(x, dose, y, folds)
+    changed = np.where(folds == 0, -3 * y, y)
+    other = cross_fit_stack(x, dose, changed, folds)
+    for name, member in fitted.by_fold[0].members.items():
+        expected = member.predict(x[folds == 0], dose[folds == 0])
+        again = other.by_fold[0].members[name].predict(x[folds == 0], dose[folds == 0])
+        np.testing.assert_array_equal(expected, again)
+    grid = np.array([2.0, 5.0])
+    curves = fitted.curves_out_of_fold(x, grid)
+    for fold in (0, 1):
+        own = fitted.by_fold[fold].curves(x[folds == fold], grid)
+        np.testing.assert_array_equal(curves[folds == fold], own)
+    np.testing.assert_allclose(
+        fitted.observed[folds == 1],
+        fitted.by_fold[1].predict(x[folds == 1], dose[folds == 1]),
+        atol=1e-9,
+    )
+
+
+def test_the_stack_is_about_as_good_as_its_best_member_out_of_fold():
+    rng, x, dose = rows(n=400)
+    y = np.where(x[:, 0] > 0, dose, 0.0) + rng.normal(size=400)
+    fitted = cross_fit_stack(x, dose, y, np.arange(400) % 4)
+    errors = []
+    for name in fitted.full.members:
+        predicted = np.empty(400)
+        for fold, stack in enumerate(fitted.by_fold):
+            own = fitted.folds == fold
+            predicted[own] = stack.members[name].predict(x[own], dose[own])
+        errors.append(np.mean((y - predicted) ** 2))
+    # The weights minimise this very error over mixtures, the members among them.
+    assert np.mean((y - fitted.observed) ** 2) <= min(errors) * (1 + 1e-6)
