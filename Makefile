@@ -9,6 +9,7 @@ export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
+export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit format bench-engine wheel lock clean
 
@@ -28,6 +29,8 @@ $(STAMP): $(SOURCES)
 	  || { echo "doseforest needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null \
 	  || { echo "Python lacks its venv module. On Debian: apt-get install python3-venv python3-dev"; exit 1; }
+	@$(PYTHON) -c 'import os, sysconfig; open(os.path.join(sysconfig.get_paths()["include"], "Python.h"))' \
+	  2> /dev/null || { echo "Python lacks its headers. On Debian: apt-get install python3-dev"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -46,7 +46,7 @@ const Node* nodes_of(const In<uint8_t, 1>& bytes) {
   return reinterpret_cast<const Node*>(bytes.data());
 }
 
-// Splits cross the border as four parallel columns.
+// Splits cross the border as an array of gains and one of cuts.
 struct SplitColumns {
   Out<double, 1> gain;
   Out<int32_t, 2> cut;  // (n, 3): feature, bin, missing_left
@@ -79,10 +79,23 @@ SelectedFeatures selected_features(const In<int32_t, 2>& features, int64_t n_nod
   return {features.data(), columns_of(features), shared};
 }
 
+void require_cells(const In<int32_t, 2>& features, const TrainingRows& data, int64_t n_cells) {
+  for (int64_t node = 0; node < rows_of(features); ++node) {
+    int64_t cells = 0;
+    for (int64_t j = 0; j < columns_of(features); ++j) {
+      const int32_t feature = features(node, j);
+      require(feature >= 0 && feature < data.n_features, "a selected feature does not exist");
+      cells += data.n_bins[feature] + 1;
+    }
+    require(cells <= n_cells, "histograms have too few cells for the selected features");
+  }
+}
+
 HistogramPool histogram_pool(const Out<double, 3>& sums, const Out<uint32_t, 2>& counts,
                              const TrainingRows& data) {
   require(sums.shape(0) == counts.shape(0) && sums.shape(1) == counts.shape(1) &&
-              static_cast<int64_t>(sums.shape(2)) == data.n_channels,
+              static_cast<int64_t>(sums.shape(2)) == data.n_channels &&
+              data.n_channels % LANES == 0 && data.n_channels <= MAX_CHANNELS,
           "histogram sums and counts do not fit each other or the channels");
   return {sums.data(), counts.data(), static_cast<int64_t>(sums.shape(1))};
 }
@@ -109,7 +122,7 @@ void unlocked(Work work) {
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of doseforest.";
   m.attr("LANES") = LANES;
-  m.attr("MAX_CHANNELS") = 1024;
+  m.attr("MAX_CHANNELS") = MAX_CHANNELS;
 
   m.def("available_builds", &available_builds);
   m.def("current_build", [] { return std::string(kernels().name); });
@@ -168,6 +181,7 @@ NB_MODULE(_core, m) {
           const HistogramPool pool = histogram_pool(sums, counts, data);
           const SelectedFeatures selected = selected_features(features, rows_of(ranges));
           require(rows_of(sums) == rows_of(ranges), "one histogram per range");
+          require_cells(features, data, columns_of(sums));
           unlocked([&] {
             histograms(data, rows.data(), ranges.data(), rows_of(ranges), selected, pool,
                        n_threads);
@@ -186,6 +200,8 @@ NB_MODULE(_core, m) {
           const SplitColumns columns{gain, cut};
           std::vector<Split> best = read_splits(columns);
           require(best.size() == sums.shape(0), "one split per histogram");
+          require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
+          require_cells(features, data, columns_of(sums));
           const SelectedFeatures selected = selected_features(features, rows_of(sums));
           unlocked([&] {
             scan_histograms(data, holder.rule, rows_of(sums), selected, pool, n_threads,
@@ -196,16 +212,17 @@ NB_MODULE(_core, m) {
         array("n_bins"), "rule"_a, array("features"), array("sums"), array("counts"), "n_threads"_a, array("gain"), array("cut"));
 
   m.def("select_features",
-        [](uint64_t seed, In<uint64_t, 1> keys, int64_t n_features, Out<int32_t, 2> out) {
+        [](uint64_t seed, In<uint64_t, 1> keys, int64_t n_features, int64_t n_threads,
+           Out<int32_t, 2> out) {
           require(rows_of(out) == rows_of(keys) && columns_of(out) <= n_features &&
                       columns_of(out) > 0,
                   "one row of at most n_features features per key");
           unlocked([&] {
             select_features(seed, keys.data(), rows_of(keys), n_features, columns_of(out),
-                            out.data());
+                            n_threads, out.data());
           });
         },
-        "seed"_a, array("keys"), "n_features"_a, array("out"));
+        "seed"_a, array("keys"), "n_features"_a, "n_threads"_a, array("out"));
 
   m.def("partition",
         [](In<uint8_t, 2> bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows,
@@ -254,6 +271,9 @@ NB_MODULE(_core, m) {
           const TrainingRows data = training_rows(bins, channels, n_bins);
           require(columns_of(sums) == data.n_channels && rows_of(sums) == rows_of(weights),
                   "leaf sums do not fit the channels");
+          require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
+                      (!row_weights || rows_of(*row_weights) == rows_of(bins)),
+                  "trees and roots, or rows, ids and weights, do not fit");
           unlocked([&] {
             fill_leaves(plan, trees.data(), roots.data(), rows_of(trees), nodes_of(nodes), data,
                         row_weights ? row_weights->data() : nullptr, ids.data(), rows_of(ids),
@@ -264,16 +284,22 @@ NB_MODULE(_core, m) {
         array("row_weights").none(), array("ids"), "n_threads"_a, array("sums"), array("weights"));
 
   m.def("route_bins",
-        [](const Sampling& plan, In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<uint8_t, 2> bins,
-           In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
+        [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
+           In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
            Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
           const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
+          require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
+                      columns_of(bins) == rows_of(n_bins) && rows_of(leaves) == rows_of(bins) &&
+                      columns_of(leaves) == rows_of(roots) && rows_of(copies) == rows_of(bins) &&
+                      columns_of(copies) == rows_of(roots),
+                  "rows, trees and outputs do not fit");
           unlocked([&] {
-            route_bins(plan, roots.data(), rows_of(roots), nodes_of(nodes), data, ids.data(),
+            route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes), data, ids.data(),
                        rows_of(bins), n_threads, leaves.data(), copies.data());
           });
         },
-        "plan"_a, array("roots"), array("nodes"), array("bins"), array("n_bins"), array("ids"), "n_threads"_a, array("leaves"), array("copies"));
+        "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("n_bins"),
+        array("ids"), "n_threads"_a, array("leaves"), array("copies"));
 
   m.def("route",
         [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<double, 2> x, int64_t n_threads,
@@ -310,7 +336,9 @@ NB_MODULE(_core, m) {
   m.def("bin_values",
         [](In<double, 2> x, In<double, 1> edges, In<int64_t, 1> edge_starts, int64_t n_threads,
            Out<uint8_t, 2> out) {
-          require(rows_of(edge_starts) == columns_of(x) + 1, "one stretch of edges per feature");
+          require(rows_of(edge_starts) == columns_of(x) + 1 && rows_of(out) == rows_of(x) &&
+                      columns_of(out) == columns_of(x),
+                  "one stretch of edges per feature, one bin per value");
           unlocked([&] {
             bin_values(x.data(), rows_of(x), columns_of(x), edges.data(), edge_starts.data(),
                        n_threads, out.data());

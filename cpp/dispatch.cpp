@@ -12,7 +12,9 @@ extern const Kernels kernels_v3;
 static bool runs_v3() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("movbe") &&
+         __builtin_cpu_supports("f16c");
 }
 #endif
 

@@ -8,8 +8,8 @@
 
 namespace doseforest {
 
-// Two sibling nodes on one stretch of the row list (a root is a lone left child); FAMILY_DTYPE in
-// growth/frontier.py is its twin. A slot is a place in the histogram pool.
+// Two sibling nodes on one stretch of the row list (a root is a lone left child); LocalEngine in
+// engines/local.py lays them out. A slot is a place in the histogram pool.
 struct Family {
   int64_t start, middle, end;   // left child: [start, middle), right child: [middle, end)
   int64_t left, right;          // place of each child's result; -1: not searched
@@ -47,7 +47,7 @@ void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_
 
 // The n_selected features with the smallest hashes of each node's key, ascending.
 void select_features(uint64_t seed, const uint64_t* keys, int64_t n_nodes, int64_t n_features,
-                     int64_t n_selected, int32_t* out);
+                     int64_t n_selected, int64_t n_threads, int32_t* out);
 
 // Moves the rows that go left to the front of each node's range, keeping their order.
 void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, const Split* splits,
@@ -66,7 +66,7 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
                  double* weights);   // IN/OUT (n_leaves,)
 
 // Leaf and copies of every (row, tree); leaf -1 where the row does not fill the tree's leaves.
-void route_bins(const Sampling& plan, const int64_t* roots, int64_t n_trees, const Node* nodes,
+void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees, const Node* nodes,
                 const TrainingRows& data, const int64_t* ids, int64_t n_rows, int64_t n_threads,
                 int32_t* leaves, uint8_t* copies_out);
 

@@ -12,8 +12,7 @@ enum Purpose : uint64_t {
   DRAW_ROW = 2,
   DRAW_HONEST = 3,
   DRAW_FEATURE = 4,
-  DRAW_NODE = 5,
-  DRAW_BIN_SAMPLE = 6,
+  // 5 (node keys) and 6 (rows that place the bins) are drawn in Python.
 };
 
 constexpr uint64_t GOLDEN = 0x9E3779B97F4A7C15ull;
@@ -81,11 +80,6 @@ static inline bool grows(const Sampling& plan, const TreeStreams& tree, int64_t 
 
 static inline bool fills(const Sampling& plan, const TreeStreams& tree, int64_t row_id) {
   return plan.honesty == 0 || !grows(plan, tree, row_id);
-}
-
-// Node keys are a chain of hashes along the path from the root, so depth has no limit.
-static inline uint64_t child_key(uint64_t parent_key, bool right) {
-  return mix(parent_key + GOLDEN * (right ? 2 : 1));
 }
 
 }  // namespace doseforest

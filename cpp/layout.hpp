@@ -6,7 +6,7 @@
 
 namespace doseforest {
 
-// One node of a finished forest, 16 bytes; NODE_DTYPE in prediction/forest.py is its twin.
+// One node of a finished forest, 16 bytes; NODE_DTYPE in dtypes.py is its twin.
 struct Node {
   double threshold;    // a raw value goes left when value <= threshold
   int32_t left;        // split: index of the left child, the right one follows it; leaf: leaf number
@@ -27,6 +27,7 @@ struct TrainingRows {
   int64_t n_channels;          // a multiple of LANES
 };
 
+constexpr int64_t MAX_CHANNELS = 1024;
 constexpr int LANES = 4;       // doubles per vector; the order of every reduction is fixed by it
 
 // The norm of the difference of two mean curves, over the channels with a weight.

@@ -9,7 +9,8 @@ namespace doseforest {
 namespace {
 
 constexpr int64_t CHUNK_ROWS = 1024;
-constexpr double SINGULAR = 1e-12;  // a pivot this small against its diagonal carries no information
+// Leaf sums are float32: a pivot this small against its diagonal is their rounding.
+constexpr double SINGULAR = 1e-6;
 
 // Solves A b = v by an LDL' factorisation without pivoting, in place; A is symmetric, (k, k), its
 // lower triangle read. A direction without information gets the coefficient 0.

@@ -53,8 +53,9 @@ void parallel_for(
     finished.notify_one();
   };
 
-  std::vector<std::thread> threads;
   const int64_t wanted = n_threads < n_items ? n_threads : n_items;
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(wanted));
   bool interrupted = false;
   {
     std::unique_lock lock(mutex);

@@ -106,12 +106,12 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
   });
 }
 
-void route_bins(const Sampling& plan, const int64_t* roots, int64_t n_trees, const Node* nodes,
+void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees, const Node* nodes,
                 const TrainingRows& data, const int64_t* ids, int64_t n_rows, int64_t n_threads,
                 int32_t* leaves, uint8_t* copies_out) {
   for_row_chunks(n_rows, n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < n_trees; ++t) {
-      const TreeStreams streams = tree_streams(plan, t);
+      const TreeStreams streams = tree_streams(plan, trees[t]);
       for (int64_t row = first; row < end; ++row) {
         const int n = fills(plan, streams, ids[row]) ? copies(plan, streams, ids[row]) : 0;
         copies_out[row * n_trees + t] = static_cast<uint8_t>(n);

@@ -36,10 +36,10 @@ struct Totals {
 };
 
 inline int64_t smallest_child(const SplitRule& rule, int64_t n_rows) {
-  int64_t by_fraction = static_cast<int64_t>(rule.min_fraction * static_cast<double>(n_rows));
-  if (static_cast<double>(by_fraction) < rule.min_fraction * static_cast<double>(n_rows)) {
-    ++by_fraction;
-  }
+  // 0.07 * 100 rounds to more than 7: a share is rounded up, rounding errors are not.
+  const double share = rule.min_fraction * static_cast<double>(n_rows) * (1 - 1e-12);
+  int64_t by_fraction = static_cast<int64_t>(share);
+  if (static_cast<double>(by_fraction) < share) ++by_fraction;
   const int64_t rows = by_fraction < rule.min_rows ? rule.min_rows : by_fraction;
   return rows < 1 ? 1 : rows;
 }
@@ -147,8 +147,6 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
   best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
   best->missing_left = counts[n_bins] ? missing_left : 2 * chosen_rows >= node.rows;
 }
-
-constexpr int64_t MAX_CHANNELS = 1024;
 
 template <int V, class D, bool Extras>
 void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_t* features,

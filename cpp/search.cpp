@@ -134,7 +134,7 @@ class Searcher {
     for_tiles(data_, features_of(selected_, node), item.begin, item.end, [&](const Tile& tile) {
       const Histogram own = place(slot, tile, scratch);
       build(data_, rows_, begin, end, tile, own, stop);
-      scan(tile, own, best);
+      if (!stop) scan(tile, own, best);
     });
   }
 
@@ -153,6 +153,7 @@ class Searcher {
       const Histogram small = place(small_slot, tile, scratch[0]);
       const Histogram large = place(large_slot, tile, scratch[1]);
       build(data_, rows_, begin, end, tile, small, stop);
+      if (stop) return;
       kernels().subtract(parent.sums, parent.counts, small.sums, small.counts, tile.n_cells,
                          data_.n_channels, large.sums, large.counts);
       if (family.left >= 0) scan(tile, left_small ? small : large, &item.left);
@@ -221,18 +222,24 @@ void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_
 }
 
 void select_features(uint64_t seed, const uint64_t* keys, int64_t n_nodes, int64_t n_features,
-                     int64_t n_selected, int32_t* out) {
-  std::vector<std::pair<uint64_t, int32_t>> drawn(static_cast<size_t>(n_features));
-  for (int64_t node = 0; node < n_nodes; ++node) {
-    const uint64_t key = stream(seed, DRAW_FEATURE, keys[node]);
-    for (int64_t f = 0; f < n_features; ++f) {
-      drawn[static_cast<size_t>(f)] = {draw(key, static_cast<uint64_t>(f)), static_cast<int32_t>(f)};
-    }
-    std::nth_element(drawn.begin(), drawn.begin() + (n_selected - 1), drawn.end());
-    int32_t* own = out + node * n_selected;
-    for (int64_t j = 0; j < n_selected; ++j) own[j] = drawn[static_cast<size_t>(j)].second;
-    std::sort(own, own + n_selected);
-  }
+                     int64_t n_selected, int64_t n_threads, int32_t* out) {
+  std::vector<std::vector<std::pair<uint64_t, int32_t>>> buffers(static_cast<size_t>(n_threads));
+  parallel_for(n_nodes, n_threads, n_nodes * n_features < BRIEF_WORK,
+               [&](int64_t node, int64_t worker, const StopFlag&) {
+                 auto& drawn = buffers[static_cast<size_t>(worker)];
+                 drawn.resize(static_cast<size_t>(n_features));
+                 const uint64_t key = stream(seed, DRAW_FEATURE, keys[node]);
+                 for (int64_t f = 0; f < n_features; ++f) {
+                   drawn[static_cast<size_t>(f)] = {draw(key, static_cast<uint64_t>(f)),
+                                                    static_cast<int32_t>(f)};
+                 }
+                 std::nth_element(drawn.begin(), drawn.begin() + (n_selected - 1), drawn.end());
+                 int32_t* own = out + node * n_selected;
+                 for (int64_t j = 0; j < n_selected; ++j) {
+                   own[j] = drawn[static_cast<size_t>(j)].second;
+                 }
+                 std::sort(own, own + n_selected);
+               });
 }
 
 }  // namespace doseforest

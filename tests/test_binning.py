@@ -246,6 +246,13 @@ def test_heavy_values_that_follow_on_each_other_have_a_bin_each(
     np.testing.assert_array_equal(codes[: n_heavy + 1], np.arange(n_heavy + 1))
 
 
+def test_rare_values_keep_their_bin_beyond_the_sample() -> None:
+    values = np.zeros((SAMPLE_ROWS + 300_000, 1))
+    values[7] = 1.0
+    values[8] = 2.0
+    np.testing.assert_array_equal(fit_bins(as_table(values)).edges, [0.5, 1.5])
+
+
 # --- what must not matter ----------------------------------------------------------------------
 
 LONG = SAMPLE_ROWS + 50_000

@@ -232,6 +232,24 @@ def test_ridge_directions_without_information_get_zero():
     np.testing.assert_allclose(solved, [[1.4, 0.0, 0.0]], atol=1e-12)
 
 
+def test_rows_that_every_tree_has_seen_are_told_of():
+    x, y, _ = wavy_data(n=100)
+    forest = CurveForest(3, sample_fraction=1.0, random_state=0).fit(x, y)
+    with pytest.warns(UserWarning, match="100 of 100 rows have no filled tree"):
+        out_of_bag = forest.predict_oob(x)
+    np.testing.assert_array_equal(out_of_bag, np.tile(forest.forest_.fallback, (100, 1)))
+
+
+def test_collinear_moments_give_coefficients_of_the_size_of_the_fit():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(400, 2))
+    b = rng.normal(size=400)
+    channels = packed_moments(np.column_stack([b, 0.1 * b]), b + 0.1 * rng.normal(size=400))
+    forest = CurveForest(20, random_state=0, leaf_curve=RidgeMoments((0.0, 0.0)))
+    coefficients = forest.fit(x, b, leaf_channels=channels).predict(x)
+    assert np.abs(coefficients).max() < 2
+
+
 def test_a_forest_of_empty_trees_answers_with_the_overall_mean():
     forest = CurveForest(3, sample_fraction=1e-9, random_state=0).fit(
         [[1.0], [2.0]], [[3.0], [5.0]]

@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from doseforest import CurveForest, ForestFileError, RatioCurve, RidgeMoments, load_forest
+from doseforest import (
+    CurveForest,
+    ForestFileError,
+    MeanCurve,
+    RatioCurve,
+    RidgeMoments,
+    load_forest,
+)
 from doseforest.prediction import forest_file
 from doseforest.prediction.container import read_container, write_container
 from forests import assert_same_bits, wavy_data
@@ -198,6 +205,15 @@ def test_forests_of_every_released_format_stay_loadable(path):
     queries = np.load(path.with_suffix(".queries.npy"))
     expected = np.load(path.with_suffix(".curves.npy"))
     np.testing.assert_array_equal(load_forest(path).predict(queries), expected)
+
+
+def test_a_form_of_curve_that_no_file_can_hold_is_refused_when_saved(forest, tmp_path):
+    class Doubled(MeanCurve):
+        pass
+
+    with pytest.raises(TypeError, match="'leaf_curve' parameter must be one of"):
+        replace(forest, leaf_curve=Doubled()).save(tmp_path / "model.dose")
+    assert not list(tmp_path.iterdir())
 
 
 def test_there_is_a_stored_forest_of_the_current_format():

@@ -197,6 +197,13 @@ def test_the_positivity_term_is_the_smaller_spread_of_the_children(positivity):
     assert forest.forest_.gains[0] == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_share_of_rows_is_not_rounded_up_by_its_own_rounding():
+    x = np.arange(100.0)[:, None]  # 0.07 * 100 is a little more than 7 in floating point
+    y = (x[:, 0] >= 7).astype(float)
+    forest = single_tree(min_node_size=1, max_depth=1, min_child_fraction=0.07).fit(x, y)
+    assert forest.forest_.nodes["threshold"][0] == 6.5
+
+
 @pytest.mark.parametrize("fraction", [0.0, 0.2, 0.4, 0.5])
 def test_no_child_is_smaller_than_its_share(fraction):
     rng = np.random.default_rng(2)
@@ -230,10 +237,11 @@ def test_the_stopping_rules_hold_at_every_node(rule, value):
     assert len(unruly.nodes) > len(forest.nodes)
 
 
-def test_equal_curves_are_never_split_however_they_round():
+@pytest.mark.parametrize("smallest", [0.1, 1e-6])
+def test_equal_curves_are_never_split_however_they_round(smallest):
     rng = np.random.default_rng(5)
     x = rng.normal(size=(997, 4))
     y = np.full((997, 5), 0.1)
-    weights = rng.uniform(0.1, 3, size=997)
+    weights = np.exp(rng.uniform(np.log(smallest), 1, size=997))
     assert len(single_tree(min_node_size=1).fit(x, y).forest_.nodes) == 1
     assert len(single_tree(min_node_size=1).fit(x, y, sample_weight=weights).forest_.nodes) == 1

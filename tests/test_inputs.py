@@ -270,6 +270,11 @@ def test_curves_of_one_point_may_be_one_dimensional(form: Callable[[Any], Any]) 
         np.testing.assert_array_equal(getattr(flat, method)(X), getattr(column, method)(X)[:, 0])
 
 
+def test_all_features_may_be_given_as_a_share() -> None:
+    every, share = forest(mtry=3).fit(X, Y), forest(mtry=1.0).fit(X, Y)
+    np.testing.assert_array_equal(every.predict(X), share.predict(X))
+
+
 # --- rows that must not speak ------------------------------------------------------------------
 
 
@@ -503,7 +508,6 @@ REFUSED_FITS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "short leaf channels": ({}, {"leaf_channels": ONES[1:]}, r"'leaf_channels' .* \(59,\)"),
     "mtry above the features": ({"mtry": 4}, {}, r"'mtry' .* number of features \(3\). Got 4"),
-    "a share of features of 1": ({"mtry": 1.0}, {}, r"'mtry' .* Got 1\.0"),
     "large bags": (
         {"bag_size": 2, "sample_fraction": 0.6},
         {},

@@ -89,11 +89,13 @@ def test_the_scan_equals_its_twin(
     name, seed, n_rows, n_channels, weighted, positivity, min_rows, min_fraction
 ):
     rng, n_bins, bins, curves, rows = binned_rows(seed, n_rows, 3, n_channels)
+    weights = rng.choice([0.0, 0.5, 1.5], size=n_rows).astype(np.float32)
+    weights[0] = 1.5
     statistic = mean_curve_statistic(
         curves,
         quadrature=rng.choice([0.5, 1.0, 2.0], size=n_channels),
         distance=name,
-        weights=rng.choice([0.0, 0.5, 1.5], size=n_rows).astype(np.float32) if weighted else None,
+        weights=weights if weighted else None,
         spread=None if positivity is None else rng.uniform(1, 2, size=(n_rows, 2)) ** [1, 2],
         zeta=0.0 if positivity is None else 0.7,
         positivity=positivity or "conditional",
@@ -133,7 +135,7 @@ def test_partition_equals_a_stable_sort_by_side(n_threads):
 def test_selected_features_have_the_smallest_hashes(n_selected):
     keys = root_keys(7, np.arange(50))
     selected = np.empty((50, n_selected), np.int32)
-    _core.select_features(7, keys, 10, selected)
+    _core.select_features(7, keys, 10, 2, selected)
     hashes = draw(stream(7, DRAW_FEATURE, keys)[:, None], np.arange(10, dtype=np.uint64))
     expected = np.sort(np.argsort(hashes, axis=1)[:, :n_selected], axis=1)
     np.testing.assert_array_equal(selected, expected)
@@ -142,7 +144,7 @@ def test_selected_features_have_the_smallest_hashes(n_selected):
 def test_features_are_drawn_evenly():
     keys = child_keys(root_keys(3, np.arange(20_000)), 1)
     selected = np.empty((20_000, 2), np.int32)
-    _core.select_features(3, keys, 8, selected)
+    _core.select_features(3, keys, 8, 1, selected)
     shares = np.bincount(selected.ravel(), minlength=8) / 20_000
     # Each feature is drawn with probability 1/4; five standard errors of a binomial share.
     np.testing.assert_allclose(shares, 0.25, atol=5 * np.sqrt(0.25 * 0.75 / 20_000))
@@ -150,6 +152,6 @@ def test_features_are_drawn_evenly():
 
 def test_arrays_of_another_type_are_refused_rather_than_copied():
     with pytest.raises(TypeError):
-        _core.select_features(1, np.arange(3, dtype=np.int64), 4, np.empty((3, 2), np.int32))
+        _core.select_features(1, np.arange(3, dtype=np.int64), 4, 1, np.empty((3, 2), np.int32))
     with pytest.raises(TypeError):
-        _core.select_features(1, np.arange(3, dtype=np.uint64), 4, np.empty((3, 2), np.int64))
+        _core.select_features(1, np.arange(3, dtype=np.uint64), 4, 1, np.empty((3, 2), np.int64))

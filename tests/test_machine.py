@@ -139,6 +139,15 @@ def test_where_nothing_tells_little_is_assumed(fake: FakeMachine) -> None:
     assert available_memory() == 2 * GIB
 
 
+def test_a_share_of_cores_bounds_the_threads(fake: FakeMachine) -> None:
+    (fake.groups / "cpu.max").write_text("max 100000\n")
+    unbounded = thread_count(None)
+    (fake.groups / "cpu.max").write_text("50000 100000\n")
+    assert thread_count(None) == 1
+    (fake.groups / "cpu.max").write_text("99900000 100000\n")
+    assert thread_count(None) == unbounded
+
+
 def test_this_machine_has_some_memory() -> None:
     assert available_memory() > 2**20
 

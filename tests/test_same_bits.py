@@ -135,6 +135,32 @@ def test_two_copies_of_a_row_equal_weight_two():
     np.testing.assert_allclose(copied.predict(x), weighted.predict(x), atol=8 * 2.0**-22)
 
 
+def test_two_copies_of_a_row_equal_weight_two_with_a_positivity_term():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(250, 4))
+    y = 100 + rng.normal(size=(250, 3))
+    spread = rng.uniform(0.2, 1, size=250)
+    copies = rng.integers(1, 3, size=250)
+    copied = single_tree(min_node_size=1, max_depth=3, zeta=2.0)
+    repeated = np.repeat(np.arange(250), copies)
+    copied.fit(x[repeated], y[repeated], spread=spread[repeated])
+    weighted = single_tree(min_node_size=1, max_depth=3, zeta=2.0)
+    weighted.fit(x, y, spread=spread, sample_weight=copies)
+    # Weights have mean 1, so gains by distance are smaller by the mean number of copies; the
+    # positivity term is a mean and is not.
+    in_copies, in_weights = (forest.forest_.gains[0] for forest in (copied, weighted))
+    assert in_weights <= in_copies <= copies.mean() * in_weights
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, 1e6])
+def test_what_all_curves_share_hides_no_split_from_weights(offset):
+    x = np.arange(10.0).repeat(20)[:, None]
+    y = offset + 0.25 * (x > 4)
+    weights = np.tile([1.0, 2.0], 100)
+    forest = single_tree(min_node_size=5, max_depth=1).fit(x, y, sample_weight=weights)
+    assert forest.forest_.nodes["threshold"][0] == 4.5
+
+
 def test_equal_weights_are_no_weights():
     x, y, _ = wavy_data(n=500)
     plain = CurveForest(3, random_state=0).fit(x, y).forest_

@@ -111,6 +111,7 @@ def fillers(plan: SamplingPlan, n_trees: int, ids: NDArray[np.int64]) -> list[ND
     _core.route_bins(
         plan.to_core(),
         np.arange(n_trees),
+        np.arange(n_trees),
         nodes.view(np.uint8),
         np.zeros((len(ids), 1), np.uint8),
         np.ones(1, np.int32),

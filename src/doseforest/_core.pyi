@@ -75,6 +75,7 @@ def select_features(
     seed: int,
     keys: NDArray[np.uint64],
     n_features: int,
+    n_threads: int,
     out: NDArray[np.int32],  # OUT (n_nodes, n_selected)
 ) -> None: ...
 def partition(
@@ -118,6 +119,7 @@ def fill_leaves(
 ) -> None: ...
 def route_bins(
     plan: Sampling,
+    trees: NDArray[np.int64],
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
     bins: NDArray[np.uint8],

@@ -25,7 +25,7 @@ from doseforest.growth.grower import StopRules
 from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
 from doseforest.growth.statistic import Positivity, mean_curve_statistic
-from doseforest.leaves.forest_weights import TrainingLeaves
+from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.leaves.leaf_sums import LeafRows
 from doseforest.machine import thread_count
@@ -56,7 +56,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Draw the features at every node, or once per tree as the paper does.
     sampling : {"subsample", "bootstrap"}, default="subsample"
     sample_fraction : float, default=0.5
-        Share of the rows that a subsampled tree sees.
+        Share of the rows that a subsampled tree sees; a bootstrap draws as many as there are.
     bag_size : int, default=1
         Number of trees that share a half-sample (a little bag).
     honesty : {"tree", "forest", "none"}, default="tree"
@@ -111,7 +111,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "min_child_fraction": [Interval(Real, 0, 0.5, closed="both")],
         "mtry": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="neither"),
+            Interval(Real, 0, 1, closed="right"),
             StrOptions({"sqrt"}),
             None,
         ],
@@ -266,12 +266,10 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             sampling_ids=inputs.sampling_ids,
         )
         engine = LocalEngine(
-            rows.bins,
-            rows.n_bins,
+            rows,
             statistic,
             rules,
             plan,
-            inputs.sampling_ids,
             mtry=self._mtry(table.n_features),
             mtry_per_tree=self.mtry_scope == "tree",
             n_threads=n_threads,
@@ -281,12 +279,10 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             grown = build_trees(
                 engine,
                 rules,
-                plan,
                 feature_bins,
-                rows,
+                seed=plan.seed,
                 n_trees=int(self.n_trees),
                 trees_at_once=memory.trees_at_once,
-                n_threads=n_threads,
                 on_progress=bar.advance,
             )
         self.forest_ = Forest(
@@ -343,8 +339,9 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The averaged leaf channels of a row are its weights times the training rows' channels.
         """
         check_is_fitted(self)
-        leaves = TrainingLeaves.of(self.forest_, self._training, thread_count(self.n_jobs))
-        return leaves.weights(self.apply(X))
+        return forest_weights(
+            self.forest_, self._training, self.apply(X), thread_count(self.n_jobs)
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file; `doseforest.load_forest` reads it."""
@@ -394,6 +391,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             need,
             memory_limit=None if self.memory_limit is None else int(self.memory_limit),
             n_trees=int(self.n_trees),
+            tree_rows=plan.rows_per_tree(inputs.n_rows),
             n_threads=n_threads,
         )
 

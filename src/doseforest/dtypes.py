@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 BIN_DTYPE = np.uint8  # 255 bins and one for missing values; a quarter of float32's traffic
 CHANNEL_DTYPE = np.float32  # rounded to a 24-bit grid, see data/exact_grid.py
-SUM_DTYPE = np.float64  # float32 sums cancel under subtraction and depend on their order
 ROW_DTYPE = np.uint32  # positions of rows: half the memory of int64, enough for 4e9 rows
 ID_DTYPE = np.int64  # row and group ids, as users have them
-KEY_DTYPE = np.uint64  # node keys are hashes of the path from the root
 
 # One node of a finished forest: struct Node of cpp/layout.hpp, byte for byte.
 NODE_DTYPE = np.dtype(

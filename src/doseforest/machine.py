@@ -23,11 +23,25 @@ def thread_count(n_jobs: int | None) -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
+    cores = min([cores, *_core_quotas()])
     if n_jobs is None:
         return cores
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Got 0 instead.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def _core_quotas() -> list[int]:
+    """Cores' worth of time that the control groups of this process allow, rounded up."""
+    quotas = []
+    for folder in _cgroup_folders():
+        try:
+            quota, period = (folder / "cpu.max").read_text().split()
+        except (OSError, ValueError):
+            continue
+        if quota != "max":
+            quotas.append(max(1, -(-int(quota) // int(period))))
+    return quotas
 
 
 def available_memory() -> int:

@@ -64,7 +64,8 @@ def fit_bins(
 ) -> FeatureBins:
     """Place bins at weighted quantiles; few distinct values keep a bin each.
 
-    Beyond 200,000 rows the quantiles come from a sample by hash of the row ids.
+    Beyond 200,000 rows the quantiles come from a sample by hash of the row ids; a feature with few
+    distinct values still keeps each of them.
 
     Examples
     --------
@@ -76,15 +77,32 @@ def fit_bins(
     kept = []
     for first, block in source.blocks():
         kept.append(block if keep is None else block[keep[first : first + len(block)]])
-    values = np.concatenate(kept)
+    sample = np.concatenate(kept)
     if weights is not None and keep is not None:
         weights = weights[keep]
-    edges = [
-        _feature_edges(values[:, feature], weights, max_bins)
-        for feature in range(source.n_features)
-    ]
+    edges = [_feature_edges(column, weights, max_bins) for column in sample.T]
+    if keep is not None:
+        for feature, levels in _all_levels(source, sample, max_bins).items():
+            edges[feature] = _midpoints(levels[:-1], levels[1:])
     starts = np.cumsum([0, *(len(own) for own in edges)], dtype=np.int64)
-    return FeatureBins(np.concatenate(edges) if edges else np.empty(0), starts)
+    return FeatureBins(np.concatenate(edges), starts)
+
+
+def _all_levels(source: BlockSource, sample: FloatArray, max_bins: int) -> dict[int, FloatArray]:
+    """Distinct values of the features that have few: the sample may have missed the rare ones."""
+    levels = {}
+    for feature, column in enumerate(sample.T):
+        distinct = np.unique(column[~np.isnan(column)])
+        if len(distinct) <= max_bins:
+            levels[feature] = distinct
+    for _, block in source.blocks():
+        for feature in list(levels):
+            column = block[:, feature]
+            new = np.unique(column[~np.isnan(column)])
+            levels[feature] = np.union1d(levels[feature], new)
+            if len(levels[feature]) > max_bins:  # not few after all
+                del levels[feature]
+    return levels
 
 
 def _sampled_rows(n_rows: int, row_ids: IntArray | None, seed: int) -> NDArray[np.bool_] | None:

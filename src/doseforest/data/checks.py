@@ -79,9 +79,8 @@ def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Ar
             f"The {name!r} parameter must have 1 to {max_columns} columns. "
             f"Got {array.shape[1]} instead."
         )
-    bad = ~(np.abs(array) <= LARGEST_VALUE)  # also true of NaN
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    if not max(-float(array.min()), float(array.max())) <= LARGEST_VALUE:  # also true of NaN
+        row, column = np.argwhere(~(np.abs(array) <= LARGEST_VALUE))[0]
         raise ValueError(
             f"The {name!r} parameter must hold finite numbers of size at most {LARGEST_VALUE:.0e}. "
             f"Got {array[row, column]} in row {row}, column {column} instead."

@@ -7,6 +7,9 @@ So the order of rows, threads, partitions, and subtraction instead of addition c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from doseforest._core import LANES
@@ -15,7 +18,7 @@ from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
 GRID_BITS = 23
 MAX_ROWS = 2**30
 _SMALLEST_EXPONENT = -149  # the smallest power of two that float32 holds
-_BLOCK_ROWS = 65_536
+_BLOCK_BYTES = 4 * 2**20  # of float64 temporaries: they stay in the cache
 
 
 def padded_width(n_channels: int) -> int:
@@ -41,10 +44,24 @@ def grid_steps(largest: FloatArray) -> FloatArray:
     return steps
 
 
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Blocks of rows whose float64 values take a few megabytes.
+
+    >>> [block.stop for block in row_blocks(5, 300_000)]
+    [1, 2, 3, 4, 5]
+    """
+    size = max(1, _BLOCK_BYTES // (8 * n_columns))
+    for first in range(0, n_rows, size):
+        yield slice(first, min(first + size, n_rows))
+
+
 def exact_channels(
-    *columns: Array, weights: ChannelArray | None = None, pad: bool = True
+    *columns: Array,
+    weights: ChannelArray | None = None,
+    shift: FloatArray | None = None,
+    pad: bool = True,
 ) -> ChannelArray:
-    """Stack channels side by side, times the row weights, rounded to the exact grid.
+    """Stack channels side by side, shifted and times the row weights, rounded to the exact grid.
 
     Parameters
     ----------
@@ -52,6 +69,8 @@ def exact_channels(
         Finite values below the range of float32.
     weights : array of shape (n_rows,), optional
         Row weights; every column is multiplied by them.
+    shift : array of shape (n_channels,), optional
+        What is taken from each column first.
     pad : bool, default=True
         Add channels of zeros up to whole vectors, as the growth kernels want them.
 
@@ -68,28 +87,38 @@ def exact_channels(
     n_rows = len(parts[0])
     width = sum(part.shape[1] for part in parts)
     out = np.zeros((n_rows, padded_width(width) if pad else width), CHANNEL_DTYPE)
+    shift = np.zeros(width) if shift is None else shift
     start = 0
     for part in parts:
         stop = start + part.shape[1]
-        steps = grid_steps(_largest(part, weights))
-        for first in range(0, n_rows, _BLOCK_ROWS):
-            rows = slice(first, first + _BLOCK_ROWS)
-            out[rows, start:stop] = np.rint(_weighted(part, weights, rows) / steps) * steps
+        source = _Source(part, weights, shift[start:stop])
+        steps = grid_steps(source.largest())
+        for rows in source.blocks():
+            out[rows, start:stop] = np.rint(source.values(rows) / steps) * steps
         start = stop
     return out
 
 
-def _weighted(part: Array, weights: ChannelArray | None, rows: slice) -> FloatArray:
-    values: FloatArray = part[rows].astype(np.float64, copy=False)
-    return values if weights is None else values * weights[rows, None].astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Columns before rounding, made block by block."""
 
+    columns: Array  # (n_rows, k)
+    weights: ChannelArray | None
+    shift: FloatArray  # (k,)
 
-def _largest(part: Array, weights: ChannelArray | None) -> FloatArray:
-    largest = np.zeros(part.shape[1])
-    for first in range(0, len(part), _BLOCK_ROWS):
-        block = np.abs(_weighted(part, weights, slice(first, first + _BLOCK_ROWS)))
-        np.maximum(largest, block.max(axis=0), out=largest)
-    return largest
+    def blocks(self) -> Iterator[slice]:
+        return row_blocks(*self.columns.shape)
+
+    def values(self, rows: slice) -> FloatArray:
+        values: FloatArray = self.columns[rows] - self.shift
+        return values if self.weights is None else values * self.weights[rows, None]
+
+    def largest(self) -> FloatArray:
+        largest = np.zeros(self.columns.shape[1])
+        for rows in self.blocks():
+            np.maximum(largest, np.abs(self.values(rows)).max(axis=0), out=largest)
+        return largest
 
 
 def normalised_weights(weights: Array) -> ChannelArray:

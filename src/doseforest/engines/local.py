@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import BinArray, IntArray
+from doseforest.dtypes import Array, IntArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.split_search import scan_histograms
 from doseforest.growth.statistic import MeanCurveStatistic
+from doseforest.leaves.leaf_sums import LeafRows, LeafSums, fill_leaves
 
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
@@ -24,14 +25,12 @@ class LocalEngine:
 
     Parameters
     ----------
-    bins : array of shape (n_rows, n_features), uint8
-    n_bins : array of shape (n_features,)
-        Bins of each feature without the one for missing values.
+    rows : LeafRows
+        Bins of the rows, what leaves sum up, and the ids that rows are drawn by.
     statistic : MeanCurveStatistic
+        What splits are judged by.
     rules : StopRules
     plan : SamplingPlan
-    sampling_ids : array of shape (n_rows,)
-        What is drawn: row ids, or group ids.
     mtry : int
         Features that a split may use.
     mtry_per_tree : bool
@@ -43,29 +42,28 @@ class LocalEngine:
 
     def __init__(
         self,
-        bins: BinArray,
-        n_bins: NDArray[np.int32],
+        rows: LeafRows,
         statistic: MeanCurveStatistic,
         rules: StopRules,
         plan: SamplingPlan,
-        sampling_ids: IntArray,
         *,
         mtry: int,
         mtry_per_tree: bool = False,
         n_threads: int = 1,
         histogram_bytes: int = 256 * 2**20,
     ) -> None:
-        self._bins = bins
-        self._n_bins = n_bins
+        self._leaf_rows = rows
+        self._bins = rows.bins
+        self._n_bins = rows.n_bins
         self._statistic = statistic
         self._rules = rules
         self._plan = plan
-        self._ids = sampling_ids
+        self._ids = rows.sampling_ids
         self._mtry = mtry
         self._mtry_per_tree = mtry_per_tree
         self._n_threads = n_threads
         self._histogram_bytes = histogram_bytes
-        self._cells = int(np.sort(n_bins + 1)[-mtry:].sum())
+        self._cells = int(np.sort(rows.n_bins + 1)[-mtry:].sum())
         self._compiled = isinstance(statistic.distance, str)
         self._rows = np.empty(0, np.uint32)
         self._tree_features = np.empty((0, mtry), np.int32)
@@ -140,6 +138,10 @@ class LocalEngine:
         """Let go of what is kept for the children of these nodes: they will not be searched."""
         self._slots.release(nodes)
 
+    def fill(self, trees: IntArray, nodes: Array, n_leaves: int) -> LeafSums:
+        """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
+        return fill_leaves(self._leaf_rows, self._plan, trees, nodes, n_leaves, self._n_threads)
+
     def _rule(self) -> _core.SplitRule:
         return self._statistic.rule(
             min_rows=self._rules.min_node_size, min_fraction=self._rules.min_child_fraction
@@ -147,7 +149,7 @@ class LocalEngine:
 
     def _draw_features(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
         out = np.empty((len(keys), self._mtry), np.int32)
-        _core.select_features(self._plan.seed, keys, len(self._n_bins), out)
+        _core.select_features(self._plan.seed, keys, len(self._n_bins), self._n_threads, out)
         return out
 
     def _features(self, nodes: SearchNodes) -> NDArray[np.int32]:

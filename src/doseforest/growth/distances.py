@@ -23,8 +23,7 @@ def l1(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> FloatArra
     >>> l1(np.array([0.0, 3.0]), np.array([1.0, 1.0]), np.array([1.0, 2.0]))
     np.float64(5.0)
     """
-    distance: FloatArray = np.abs(left - right) @ quadrature
-    return distance
+    return _integral(np.abs(left - right), quadrature)
 
 
 def l2(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> FloatArray:
@@ -33,8 +32,7 @@ def l2(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> FloatArra
     >>> l2(np.array([0.0, 3.0]), np.array([1.0, 1.0]), np.array([1.0, 2.0]))
     np.float64(9.0)
     """
-    distance: FloatArray = (left - right) ** 2 @ quadrature
-    return distance
+    return _integral((left - right) ** 2, quadrature)
 
 
 def linf(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> FloatArray:
@@ -60,6 +58,12 @@ def l2_norm(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> Floa
 def linf_squared(left: FloatArray, right: FloatArray, quadrature: FloatArray) -> FloatArray:
     """Square of the largest difference."""
     return linf(left, right, quadrature) ** 2
+
+
+def _integral(values: FloatArray, quadrature: FloatArray) -> FloatArray:
+    # Not a matrix product: its order of additions depends on the machine.
+    integral: FloatArray = (values * quadrature).sum(axis=-1)
+    return integral
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.binning import FeatureBins
-from doseforest.data.sampling import SamplingPlan
 from doseforest.dtypes import LEAF, NODE_DTYPE, Array, FloatArray, IntArray
 from doseforest.growth.grower import Engine, StopRules, grow_trees
 from doseforest.growth.node_table import prune_and_order
-from doseforest.leaves.leaf_sums import LeafRows, fill_leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,45 +28,36 @@ class GrownTrees:
 def build_trees(
     engine: Engine,
     rules: StopRules,
-    plan: SamplingPlan,
     bins: FeatureBins,
-    rows: LeafRows,
     *,
+    seed: int,
     n_trees: int,
     trees_at_once: int,
-    n_threads: int,
     on_progress: Callable[[int], None],
 ) -> GrownTrees:
     """Grow all trees, a group at a time."""
     groups = []
     for first in range(0, n_trees, trees_at_once):
         trees = np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
-        groups.append(_grow_group(engine, rules, plan, bins, rows, trees, n_threads))
+        groups.append(_grow_group(engine, rules, bins, seed, trees))
         on_progress(len(trees))
     return _join(groups)
 
 
 def _grow_group(
-    engine: Engine,
-    rules: StopRules,
-    plan: SamplingPlan,
-    bins: FeatureBins,
-    rows: LeafRows,
-    trees: IntArray,
-    n_threads: int,
+    engine: Engine, rules: StopRules, bins: FeatureBins, seed: int, trees: IntArray
 ) -> GrownTrees:
-    table = grow_trees(engine, rules, seed=plan.seed, trees=trees)
+    table = grow_trees(engine, rules, seed=seed, trees=trees)
     records = table.records(bins)
     n_leaves = int(((records["flags"] & LEAF) > 0).sum())
-    roots = np.arange(len(trees), dtype=np.int64)
-    sums, weights = fill_leaves(rows, plan, trees, roots, records, n_leaves, n_threads)
-    ordered = prune_and_order(records, table.gain, len(trees), weights > 0)
+    filled = engine.fill(trees, records, n_leaves)
+    ordered = prune_and_order(records, table.gain, len(trees), filled.weights > 0)
     return GrownTrees(
         nodes=ordered.nodes,
         gains=ordered.gain,
         roots=ordered.roots,
-        leaf_sums=sums[ordered.leaves].astype(np.float32),
-        leaf_weights=weights[ordered.leaves].astype(np.float32),
+        leaf_sums=filled.sums.astype(np.float32)[ordered.leaves],
+        leaf_weights=filled.weights.astype(np.float32)[ordered.leaves],
     )
 
 

@@ -1,8 +1,8 @@
-"""The grower: a loop over the frontier that knows nothing of rows or machines.
+"""The grower: a loop over the frontier that knows how many rows nodes have, not where they live.
 
-An engine holds the rows, finds the best split of each node and divides rows by splits; the grower
-decides which splits stand and which children go on. The result is the same for any engine, batch
-size and order of work.
+An engine holds the rows, finds the best split of each node, divides rows by splits and fills the
+leaves; the grower decides which splits stand and which children go on. The result is the same for
+any engine, batch size and order of work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from doseforest.dtypes import IntArray
+from doseforest.dtypes import Array, IntArray
 from doseforest.growth.frontier import (
     Frontier,
     SearchNodes,
@@ -21,6 +21,7 @@ from doseforest.growth.frontier import (
     root_frontier,
 )
 from doseforest.growth.node_table import NodeTable
+from doseforest.leaves.leaf_sums import LeafSums
 
 
 class Engine(Protocol):
@@ -41,6 +42,9 @@ class Engine(Protocol):
 
     def forget(self, nodes: IntArray) -> None:
         """Let go of what is kept for the children of these nodes: they will not be searched."""
+
+    def fill(self, trees: IntArray, nodes: Array, n_leaves: int) -> LeafSums:
+        """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from doseforest.machine import available_memory, readable_bytes
 
 HISTOGRAM_BYTES = 512 * 2**20  # more than this for kept histograms has not paid in any trial
 ROWS_AT_ONCE = 1_000_000  # rows of a group of trees: enough to keep threads busy between batches
+MAX_NODES = 2**31  # what a node's link can hold
 _SAFETY = 0.9  # of the memory that is there
 
 
@@ -21,8 +22,8 @@ class MemoryNeed:
 
     data: int  # bins and channels
     binning: int  # the sample of rows that places the bins
-    forest: int  # nodes and leaf sums of the finished trees, at the most
-    rows_per_tree: int  # list of the rows of one tree while it grows
+    forest: int  # nodes and leaf sums of the finished trees, twice: groups, then joined
+    per_tree: int  # list of rows, and sums in float64, of one tree while it grows
 
     @property
     def fixed(self) -> int:
@@ -32,7 +33,7 @@ class MemoryNeed:
     @property
     def least(self) -> int:
         """What growing one tree at a time needs."""
-        return self.fixed + self.rows_per_tree
+        return self.fixed + self.per_tree
 
 
 def memory_need(
@@ -47,14 +48,21 @@ def memory_need(
 ) -> MemoryNeed:
     """Count the bytes of a fit."""
     tree_rows = plan.rows_per_tree(n_rows)
-    leaves = n_trees * max(1, tree_rows // max(1, min_node_size))
+    tree_leaves = max(1, tree_rows // max(1, min_node_size))
+    if 2 * n_trees * tree_leaves >= MAX_NODES:
+        raise ValueError(
+            f"The 'n_trees' parameter must be such that a forest has fewer than {MAX_NODES} nodes. "
+            f"Got {n_trees} trees of up to {2 * tree_leaves} nodes instead; raise 'min_node_size'."
+        )
     node_bytes = 2 * (NODE_DTYPE.itemsize + 8)  # two nodes a leaf, with their gains
+    leaf_bytes = 4 * n_leaf_channels + 4
     sampled = min(n_rows, SAMPLE_ROWS)
     return MemoryNeed(
         data=n_rows * (n_features + 4 * padded_width(n_channels) + 4 * n_leaf_channels + 16),
         binning=n_rows * n_features + 3 * 8 * sampled * n_features,
-        forest=leaves * (node_bytes + 4 * n_leaf_channels + 4),
-        rows_per_tree=8 * tree_rows,  # the list, and as much again while it is divided
+        forest=2 * n_trees * tree_leaves * (node_bytes + leaf_bytes),
+        # The list of rows and as much again while it is divided; sums in float64 and float32.
+        per_tree=8 * tree_rows + tree_leaves * (4 * node_bytes + 4 * leaf_bytes),
     )
 
 
@@ -67,7 +75,7 @@ class MemoryPlan:
 
 
 def plan_memory(
-    need: MemoryNeed, *, memory_limit: int | None, n_trees: int, n_threads: int
+    need: MemoryNeed, *, memory_limit: int | None, n_trees: int, tree_rows: int, n_threads: int
 ) -> MemoryPlan:
     """Divide the memory that is left, or refuse and say what to change.
 
@@ -84,12 +92,12 @@ def plan_memory(
             f"{readable_bytes(limit)}. {_cure(need)}"
         )
     left = limit - need.fixed
-    wanted = max(2 * n_threads, ROWS_AT_ONCE * 8 // max(1, need.rows_per_tree))
-    affordable = max(1, left // 2 // max(1, need.rows_per_tree))
+    wanted = max(2 * n_threads, ROWS_AT_ONCE // max(1, tree_rows))
+    affordable = max(1, left // 2 // max(1, need.per_tree))
     trees_at_once = min(n_trees, wanted, affordable)
     return MemoryPlan(
         trees_at_once=trees_at_once,
-        histogram_bytes=min(HISTOGRAM_BYTES, left - trees_at_once * need.rows_per_tree),
+        histogram_bytes=min(HISTOGRAM_BYTES, left - trees_at_once * need.per_tree),
     )
 
 

@@ -42,7 +42,8 @@ def _cuts(
     """Best cut of one feature for each side that its missing values may take."""
     n_bins = len(counts) - 1
     total, n_rows = sums.sum(axis=0), int(counts.sum())
-    smallest = max(rules.min_node_size, int(np.ceil(rules.min_child_fraction * n_rows)), 1)
+    by_share = int(np.ceil(rules.min_child_fraction * n_rows * (1 - 1e-12)))  # 7 of 100 at 0.07
+    smallest = max(rules.min_node_size, by_share, 1)
     best = []
     for missing_left in (False, True) if counts[-1] else (False,):
         left = np.cumsum(sums[:-1], axis=0) + missing_left * sums[-1]
@@ -83,7 +84,7 @@ def split_gains(
     weight_left = np.where(possible, weight_left, 1.0)
     weight_right = np.where(possible, weight_right, 1.0)
     means = [
-        side[:, : statistic.n_doses] / weight[:, None]
+        side[:, : statistic.n_doses] / weight[:, None] + statistic.centre
         for side, weight in ((left, weight_left), (total - left, weight_right))
     ]
     distances = curve_distances(statistic.distance, means[0], means[1], statistic.quadrature)

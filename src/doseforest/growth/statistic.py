@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from doseforest import _core
-from doseforest.data.exact_grid import exact_channels
+from doseforest.data.exact_grid import exact_channels, row_blocks
 from doseforest.dtypes import Array, ChannelArray, FloatArray
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
 
@@ -25,7 +25,8 @@ POSITIVITY_CODES: dict[str, int] = {"none": 0, "conditional": 1, "mixture": 2}
 class MeanCurveStatistic:
     """Channels of the rows and how a split is judged by their sums."""
 
-    channels: ChannelArray  # (n_rows, padded): curves | weight? | spread?
+    channels: ChannelArray  # (n_rows, padded): curves less their centre | weight? | spread?
+    centre: FloatArray  # (n_doses,) half-way between the lowest and the highest curve
     quadrature: FloatArray  # (n_doses,)
     distance: str | DistanceFunction
     weighted: bool
@@ -98,38 +99,60 @@ def mean_curve_statistic(
     With ``"conditional"`` zeta has no unit: the term is scaled by the curves' own spread at the
     root. With ``"mixture"``, the published reading, zeta is taken as it is.
     """
+    # Distances ignore what all curves share, and rounding to the grid should too: it goes by the
+    # largest value. Equal curves become zeros, which stay equal whatever their weights.
+    counted = curves if weights is None or weights.all() else curves[weights > 0]
+    centre = counted.min(axis=0) / 2.0 + counted.max(axis=0) / 2.0
     columns = [curves]
+    shifts = [centre]
     if weights is not None:
         columns.append(np.ones(len(curves)))
+        shifts.append(np.zeros(1))
     with_spread = zeta > 0 and spread is not None
     if with_spread and spread is not None:
         columns.append(spread)
-    channels = exact_channels(*columns, weights=weights)
-    curve_channels = channels[:, : len(quadrature)]
+        shifts.append(np.zeros(spread.reshape(len(spread), -1).shape[1]))
+    channels = exact_channels(*columns, weights=weights, shift=np.concatenate(shifts))
     scale = 1.0
     if with_spread and positivity == "conditional":
-        scale = _root_spread(curve_channels, quadrature, distance)
+        scale = _root_spread(curves, centre, weights, quadrature, distance)
+    noise = 0.0
+    if weights is not None:
+        noise = _rounding_noise(channels[:, : len(quadrature)], quadrature, distance)
     return MeanCurveStatistic(
         channels=channels,
+        centre=centre,
         quadrature=quadrature,
         distance=distance,
         weighted=weights is not None,
         zeta=zeta * scale,
         positivity=positivity if with_spread else "none",
-        noise_per_row=0.0
-        if weights is None
-        else _rounding_noise(curve_channels, quadrature, distance),
+        noise_per_row=noise,
     )
 
 
 def _root_spread(
-    curves: ChannelArray, quadrature: FloatArray, distance: str | DistanceFunction
+    curves: Array,
+    centre: FloatArray,
+    weights: ChannelArray | None,
+    quadrature: FloatArray,
+    distance: str | DistanceFunction,
 ) -> float:
-    """Mean distance of the rows' curves from their mean: the root's impurity per row."""
-    values = curves.astype(np.float64)
-    centre = np.broadcast_to(values.sum(axis=0) / len(values), values.shape)
-    distances = curve_distances(distance, values, centre, quadrature)
-    return float(np.sort(distances).sum() / len(distances))  # sorted: the same in any row order
+    """Mean distance of the rows' curves from their mean: the root's impurity per row.
+
+    Sums are exact or taken in ascending order, so that the order of rows does not matter.
+    """
+    rounded = exact_channels(curves, weights=weights, shift=centre, pad=False)
+    total = float(len(curves)) if weights is None else float(weights.sum(dtype=np.float64))
+    mean = rounded.sum(axis=0, dtype=np.float64) / total + centre
+    distances = np.empty(len(curves))
+    for rows in row_blocks(len(curves), 3 * curves.shape[1]):
+        values = curves[rows].astype(np.float64)
+        own_mean = np.broadcast_to(mean, values.shape)
+        distances[rows] = curve_distances(distance, values, own_mean, quadrature)
+    if weights is not None:
+        distances *= weights
+    return float(np.sort(distances).sum() / total)
 
 
 def _rounding_noise(

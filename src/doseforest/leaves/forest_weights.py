@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,56 +14,78 @@ from doseforest.leaves.leaf_sums import LeafRows
 if TYPE_CHECKING:
     from doseforest.prediction.forest import Forest
 
+_ROUTED_AT_ONCE = 32_000_000  # (row, tree) pairs; bounds the memory, not the result
 
-@dataclass(frozen=True, slots=True)
-class TrainingLeaves:
-    """Which training rows fill which leaves."""
 
-    shares: sparse.csr_array  # (n_leaves, n_training) a row's share of its leaf's weight
-    leaf_weights: NDArray[np.float64]  # (n_leaves,)
-    overall: NDArray[np.float64]  # (n_training,) shares of all rows, for queries in empty trees
+def forest_weights(
+    forest: Forest, rows: LeafRows, query_leaves: NDArray[np.int32], n_threads: int
+) -> sparse.csr_array:
+    """Mean over the trees of the training rows' shares in the leaves of each query.
 
-    @classmethod
-    def of(cls, forest: Forest, rows: LeafRows, n_threads: int) -> TrainingLeaves:
-        """Send the training rows down the trees that they fill."""
-        n_rows = len(rows.bins)
-        leaves = np.empty((n_rows, forest.n_trees), np.int32)
-        copies = np.empty((n_rows, forest.n_trees), np.uint8)
-        _core.route_bins(
-            forest.plan.to_core(),
-            forest.roots,
-            forest.nodes.view(np.uint8),
-            rows.bins,
-            rows.n_bins,
-            rows.sampling_ids,
-            n_threads,
-            leaves,
-            copies,
-        )
-        row, tree = np.nonzero(leaves >= 0)
-        leaf = leaves[row, tree]
-        weight = copies[row, tree].astype(np.float64)
-        if rows.weights is not None:
-            weight *= rows.weights[row]
-        totals: NDArray[np.float64] = np.bincount(leaf, weight, forest.n_leaves).astype(np.float64)
-        present = weight > 0
-        row, leaf, weight = row[present], leaf[present], weight[present]
-        shares = sparse.csr_array(
-            (weight / totals[leaf], (leaf, row)), shape=(forest.n_leaves, n_rows)
-        )
-        overall = np.ones(n_rows) if rows.weights is None else rows.weights.astype(np.float64)
-        return cls(shares, totals, overall / overall.sum())
+    Parameters
+    ----------
+    forest : Forest
+    rows : LeafRows
+        The training rows.
+    query_leaves : array of shape (n_queries, n_trees)
+    n_threads : int
 
-    def weights(self, query_leaves: NDArray[np.int32]) -> sparse.csr_array:
-        """Mean over the trees of the rows' shares in the leaves of each query."""
-        n_queries, n_trees = query_leaves.shape
-        filled = self.leaf_weights[query_leaves] > 0
-        n_filled = filled.sum(axis=1)
-        query = np.repeat(np.arange(n_queries), n_trees)[filled.ravel()]
+    Returns
+    -------
+    sparse array of shape (n_queries, n_training); every row adds up to 1
+    """
+    n_rows, n_queries = len(rows.bins), len(query_leaves)
+    filled = forest.leaf_weights[query_leaves] > 0
+    n_filled = filled.sum(axis=1)
+    total = sparse.csr_array((n_queries, n_rows))
+    at_once = max(1, _ROUTED_AT_ONCE // n_rows)
+    for first in range(0, forest.n_trees, at_once):
+        trees = np.arange(first, min(first + at_once, forest.n_trees), dtype=np.int64)
+        query, own = np.nonzero(filled[:, trees])
         visits = sparse.csr_array(
-            (1.0 / n_filled[query], (query, query_leaves.ravel()[filled.ravel()])),
-            shape=(n_queries, self.shares.shape[0]),
+            (1.0 / n_filled[query], (query, query_leaves[query, trees[own]])),
+            shape=(n_queries, forest.n_leaves),
         )
-        weights = visits @ self.shares
-        stranded = sparse.csr_array((n_filled == 0).astype(np.float64).reshape(-1, 1))
-        return weights + stranded @ sparse.csr_array(self.overall[None, :])
+        wanted = np.zeros(forest.n_leaves, bool)
+        wanted[visits.indices] = True
+        total = total + visits @ _leaf_shares(forest, rows, trees, wanted, n_threads)
+    # A query that no filled tree answers gets the overall mean: every row by its own weight.
+    overall = np.ones(n_rows) if rows.weights is None else rows.weights.astype(np.float64)
+    stranded = sparse.csr_array((n_filled == 0).astype(np.float64).reshape(-1, 1))
+    return total + stranded @ sparse.csr_array((overall / overall.sum()).reshape(1, -1))
+
+
+def _leaf_shares(
+    forest: Forest,
+    rows: LeafRows,
+    trees: NDArray[np.int64],
+    wanted: NDArray[np.bool_],  # (n_leaves,)
+    n_threads: int,
+) -> sparse.csr_array:
+    """Share of each training row in the weight of each wanted leaf, (n_leaves, n_training)."""
+    n_rows = len(rows.bins)
+    leaves = np.empty((n_rows, len(trees)), np.int32)
+    copies = np.empty((n_rows, len(trees)), np.uint8)
+    _core.route_bins(
+        forest.plan.to_core(),
+        trees,
+        forest.roots[trees],
+        forest.nodes.view(np.uint8),
+        rows.bins,
+        rows.n_bins,
+        rows.sampling_ids,
+        n_threads,
+        leaves,
+        copies,
+    )
+    row, own = np.nonzero((copies > 0) & wanted[leaves])  # leaf -1 has no copies
+    leaf = leaves[row, own]
+    weight = copies[row, own].astype(np.float64)
+    if rows.weights is not None:
+        weight *= rows.weights[row]
+    totals = np.bincount(leaf, weight, forest.n_leaves)
+    present = weight > 0
+    shares = weight[present] / totals[leaf[present]]
+    return sparse.csr_array(
+        (shares, (leaf[present], row[present])), shape=(forest.n_leaves, n_rows)
+    )

@@ -31,22 +31,28 @@ class LeafRows:
         return mean
 
 
+@dataclass(frozen=True, slots=True)
+class LeafSums:
+    """What leaves hold."""
+
+    sums: FloatArray  # (n_leaves, n_leaf_channels)
+    weights: FloatArray  # (n_leaves,)
+
+
 def fill_leaves(
     rows: LeafRows,
     plan: SamplingPlan,
     trees: IntArray,
-    roots: IntArray,
     nodes: Array,
     n_leaves: int,
     n_threads: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of channels (n_leaves, n_channels) and of weights (n_leaves,)."""
-    sums = np.zeros((n_leaves, rows.channels.shape[1]))
-    weights = np.zeros(n_leaves)
+) -> LeafSums:
+    """Send the rows that fill trees down to their leaves; the roots are the first nodes."""
+    leaves = LeafSums(np.zeros((n_leaves, rows.channels.shape[1])), np.zeros(n_leaves))
     _core.fill_leaves(
         plan.to_core(),
         trees,
-        roots,
+        np.arange(len(trees), dtype=np.int64),
         nodes.view(np.uint8),
         rows.bins,
         rows.channels,
@@ -54,7 +60,7 @@ def fill_leaves(
         rows.weights,
         rows.sampling_ids,
         n_threads,
-        sums,
-        weights,
+        leaves.sums,
+        leaves.weights,
     )
-    return sums, weights
+    return leaves

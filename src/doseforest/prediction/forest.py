@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,12 +56,14 @@ class Forest:
     def predict_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
         """Curves of training rows from the trees that did not see them.
 
+        A row that every tree has seen gets the overall mean, and a warning.
+
         Parameters
         ----------
         X : table of the training rows, or some of them
         row_ids : array of shape (n_rows,), optional
-            What the rows were drawn by: the ids given to ``fit``, or the group codes when groups
-            were given. By default 0, 1, 2, …
+            What the rows were drawn by: the ids given to ``fit``, or, when groups were given, the
+            rank of each row's group among the sorted groups. By default 0, 1, 2, …
         """
         table = self.checked_table(X)
         ids = np.arange(table.n_rows) if row_ids is None else np.asarray(row_ids)
@@ -69,15 +72,24 @@ class Forest:
                 f"The 'row_ids' parameter must have one id per row of X ({table.n_rows}). "
                 f"Got shape {ids.shape} instead."
             )
-        averages = self._average(table, np.ascontiguousarray(ids, ID_DTYPE), thread_count(n_jobs))
+        averages, n_trees = self._average(
+            table, np.ascontiguousarray(ids, ID_DTYPE), thread_count(n_jobs)
+        )
+        n_without = int((n_trees == 0).sum())
+        if n_without:
+            warnings.warn(
+                f"{n_without} of {table.n_rows} rows have no filled tree that has not seen them "
+                "and get the overall mean. Raise 'n_trees' or lower 'sample_fraction'.",
+                stacklevel=2,
+            )
         return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
 
     def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
-        return self._average(self.checked_table(X), None, thread_count(n_jobs))
+        return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
+        """Leaf of each row in each tree, (n_rows, n_trees), numbered over the whole forest."""
         table = self.checked_table(X)
         leaves = np.empty((table.n_rows, self.n_trees), np.int32)
         for first, block in table.blocks():
@@ -118,11 +130,12 @@ class Forest:
 
     def _average(
         self, table: BlockSource, out_of_bag: IntArray | None, n_threads: int
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, NDArray[np.int32]]:
+        """Averages of the leaf channels, and the number of trees behind each."""
         out = np.empty((table.n_rows, self.leaf_sums.shape[1]))
+        n_trees = np.empty(table.n_rows, np.int32)
         for first, block in table.blocks():
-            stop = first + len(block)
-            used = np.empty(len(block), np.int32)
+            rows = slice(first, first + len(block))
             _core.average(
                 self.roots,
                 self.nodes.view(np.uint8),
@@ -130,10 +143,10 @@ class Forest:
                 self.leaf_weights,
                 block,
                 None if out_of_bag is None else self.plan.to_core(),
-                None if out_of_bag is None else out_of_bag[first:stop],
+                None if out_of_bag is None else out_of_bag[rows],
                 n_threads,
-                out[first:stop],
-                used,
+                out[rows],
+                n_trees[rows],
             )
-            out[first:stop][used == 0] = self.fallback
-        return out
+        out[n_trees == 0] = self.fallback
+        return out, n_trees

@@ -13,7 +13,7 @@ import numpy as np
 
 from doseforest.data.sampling import HONESTY_CODES, SamplingPlan
 from doseforest.dtypes import LEAF, MAX_FEATURES, MISSING_LEFT, NODE_DTYPE, Array, IntArray
-from doseforest.leaves.leaf_curves import leaf_curve_from_json
+from doseforest.leaves.leaf_curves import LEAF_CURVES, leaf_curve_from_json
 from doseforest.prediction.container import ForestFileError, read_container, write_container
 from doseforest.prediction.forest import Forest
 
@@ -32,6 +32,11 @@ _ARRAYS: dict[str, tuple[Any, int]] = {  # type and number of dimensions
 
 def save_forest(forest: Forest, path: str | Path) -> None:
     """Write a forest to one file; an interrupted write leaves nothing behind."""
+    if LEAF_CURVES.get(forest.leaf_curve.kind) is not type(forest.leaf_curve):
+        raise TypeError(
+            f"The 'leaf_curve' parameter must be one of {sorted(LEAF_CURVES)} for a forest that is "
+            f"saved: a file holds no code. Got {type(forest.leaf_curve).__name__} instead."
+        )
     metadata: dict[str, Any] = {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
