@@ -19,7 +19,7 @@ help:
 	@echo "make setup         the environment alone, from nothing"
 	@echo "make bench-engine  speed of growth beside scikit-learn and LightGBM"
 	@echo "make wheel         wheel and sdist, each installed and imported in a fresh environment"
-	@echo "make format        let ruff rewrite the sources"
+	@echo "make format        let ruff and clang-format rewrite the sources"
 	@echo "make lock          pin the dependencies anew"
 
 setup: $(STAMP)
@@ -44,6 +44,7 @@ test: lint types unit
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp
 
 types: setup
 	$(BIN)/mypy
@@ -54,6 +55,7 @@ unit: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp
 
 bench-engine: setup
 	$(BIN)/python benchmarks/engine.py

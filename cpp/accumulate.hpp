@@ -1,6 +1,6 @@
 // Histogram accumulation: the loop that visits rows. Included by kernels.cpp only.
 
-constexpr int64_t PREFETCH_ROWS = 12;   // rows between a prefetch and its use
+constexpr int64_t PREFETCH_ROWS = 12;  // rows between a prefetch and its use
 constexpr int64_t CACHE_LINE = 64;
 
 inline void prefetch(const void* start, int64_t n_bytes) {
@@ -62,8 +62,8 @@ template <int V>
 void accumulate(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                 const int32_t* features, int64_t n_selected, double* sums, uint32_t* counts) {
   for (int64_t first = 0; first < n_selected; first += MAX_FEATURES_AT_ONCE) {
-    const int64_t some = n_selected - first < MAX_FEATURES_AT_ONCE ? n_selected - first
-                                                                   : MAX_FEATURES_AT_ONCE;
+    const int64_t some =
+        n_selected - first < MAX_FEATURES_AT_ONCE ? n_selected - first : MAX_FEATURES_AT_ONCE;
     accumulate_features<V>(data, rows, n_rows, features + first, some, sums, counts);
     for (int64_t j = first; j < first + some; ++j) {
       const int64_t cells = data.n_bins[features[j]] + 1;

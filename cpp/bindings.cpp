@@ -37,7 +37,8 @@ void require(bool condition, const char* message) {
 TrainingRows training_rows(const In<uint8_t, 2>& bins, const In<float, 2>& channels,
                            const In<int32_t, 1>& n_bins) {
   require(rows_of(bins) == rows_of(channels), "bins and channels have different numbers of rows");
-  require(columns_of(bins) == rows_of(n_bins), "bins and n_bins have different numbers of features");
+  require(columns_of(bins) == rows_of(n_bins),
+          "bins and n_bins have different numbers of features");
   return {bins.data(), channels.data(), n_bins.data(), columns_of(bins), columns_of(channels)};
 }
 
@@ -129,235 +130,250 @@ NB_MODULE(_core, m) {
   m.def("choose_build", &choose_build, "name"_a);
 
   nb::class_<RuleHolder>(m, "SplitRule")
-      .def("__init__",
-           [](RuleHolder* self, In<double, 1> channel_weights, int norm, bool squared,
-              int positivity, int weight_channel, int spread_channel, double zeta,
-              int64_t min_rows, double min_fraction) {
-             new (self) RuleHolder{channel_weights,
-                                   {channel_weights.data(), static_cast<Norm>(norm), squared,
-                                    static_cast<Positivity>(positivity), weight_channel,
-                                    spread_channel, zeta, min_rows, min_fraction}};
-           },
-           nb::kw_only(), "channel_weights"_a, "norm"_a, "squared"_a, "positivity"_a,
-           "weight_channel"_a, "spread_channel"_a, "zeta"_a, "min_rows"_a, "min_fraction"_a);
+      .def(
+          "__init__",
+          [](RuleHolder* self, In<double, 1> channel_weights, int norm, bool squared,
+             int positivity, int weight_channel, int spread_channel, double zeta, int64_t min_rows,
+             double min_fraction) {
+            new (self) RuleHolder{channel_weights,
+                                  {channel_weights.data(), static_cast<Norm>(norm), squared,
+                                   static_cast<Positivity>(positivity), weight_channel,
+                                   spread_channel, zeta, min_rows, min_fraction}};
+          },
+          nb::kw_only(), "channel_weights"_a, "norm"_a, "squared"_a, "positivity"_a,
+          "weight_channel"_a, "spread_channel"_a, "zeta"_a, "min_rows"_a, "min_fraction"_a);
 
   nb::class_<Sampling>(m, "Sampling")
-      .def("__init__",
-           [](Sampling* self, uint64_t seed, double fraction, double growth_fraction,
-              int64_t bag_size, bool bootstrap, int honesty) {
-             new (self) Sampling{seed, fraction, growth_fraction, bag_size, bootstrap, honesty};
-           },
-           nb::kw_only(), "seed"_a, "fraction"_a, "growth_fraction"_a, "bag_size"_a, "bootstrap"_a,
-           "honesty"_a);
+      .def(
+          "__init__",
+          [](Sampling* self, uint64_t seed, double fraction, double growth_fraction,
+             int64_t bag_size, bool bootstrap, int honesty) {
+            new (self) Sampling{seed, fraction, growth_fraction, bag_size, bootstrap, honesty};
+          },
+          nb::kw_only(), "seed"_a, "fraction"_a, "growth_fraction"_a, "bag_size"_a, "bootstrap"_a,
+          "honesty"_a);
 
-  m.def("search",
-        [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
-           const RuleHolder& holder, In<uint32_t, 1> rows, In<int64_t, 2> families,
-           In<int32_t, 2> features, Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts,
-           int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut) {
-          const TrainingRows data = training_rows(bins, channels, n_bins);
-          require(families.shape(1) * 8 == sizeof(Family), "families are not whole records");
-          require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
-          const HistogramPool pool = histogram_pool(pool_sums, pool_counts, data);
-          const SplitColumns columns{gain, cut};
-          std::vector<Split> best = read_splits(columns);
-          const SelectedFeatures selected =
-              selected_features(features, static_cast<int64_t>(best.size()));
-          unlocked([&] {
-            search(data, holder.rule, rows.data(),
-                   reinterpret_cast<const Family*>(families.data()), rows_of(families), selected,
-                   pool, n_threads, best.data());
-          });
-          write_splits(best, columns);
-        },
-        array("bins"), array("channels"), array("n_bins"), "rule"_a, array("rows"), array("families"), array("features"),
-        array("pool_sums"), array("pool_counts"), "n_threads"_a, array("gain"), array("cut"));
+  m.def(
+      "search",
+      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
+         const RuleHolder& holder, In<uint32_t, 1> rows, In<int64_t, 2> families,
+         In<int32_t, 2> features, Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts,
+         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut) {
+        const TrainingRows data = training_rows(bins, channels, n_bins);
+        require(families.shape(1) * 8 == sizeof(Family), "families are not whole records");
+        require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
+        const HistogramPool pool = histogram_pool(pool_sums, pool_counts, data);
+        const SplitColumns columns{gain, cut};
+        std::vector<Split> best = read_splits(columns);
+        const SelectedFeatures selected =
+            selected_features(features, static_cast<int64_t>(best.size()));
+        unlocked([&] {
+          search(data, holder.rule, rows.data(), reinterpret_cast<const Family*>(families.data()),
+                 rows_of(families), selected, pool, n_threads, best.data());
+        });
+        write_splits(best, columns);
+      },
+      array("bins"), array("channels"), array("n_bins"), "rule"_a, array("rows"), array("families"),
+      array("features"), array("pool_sums"), array("pool_counts"), "n_threads"_a, array("gain"),
+      array("cut"));
 
-  m.def("histograms",
-        [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
-           In<uint32_t, 1> rows, In<int64_t, 2> ranges, In<int32_t, 2> features, int64_t n_threads,
-           Out<double, 3> sums, Out<uint32_t, 2> counts) {
-          const TrainingRows data = training_rows(bins, channels, n_bins);
-          const HistogramPool pool = histogram_pool(sums, counts, data);
-          const SelectedFeatures selected = selected_features(features, rows_of(ranges));
-          require(rows_of(sums) == rows_of(ranges), "one histogram per range");
-          require_cells(features, data, columns_of(sums));
-          unlocked([&] {
-            histograms(data, rows.data(), ranges.data(), rows_of(ranges), selected, pool,
-                       n_threads);
-          });
-        },
-        array("bins"), array("channels"), array("n_bins"), array("rows"), array("ranges"), array("features"), "n_threads"_a,
-        array("sums"), array("counts"));
+  m.def(
+      "histograms",
+      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
+         In<int64_t, 2> ranges, In<int32_t, 2> features, int64_t n_threads, Out<double, 3> sums,
+         Out<uint32_t, 2> counts) {
+        const TrainingRows data = training_rows(bins, channels, n_bins);
+        const HistogramPool pool = histogram_pool(sums, counts, data);
+        const SelectedFeatures selected = selected_features(features, rows_of(ranges));
+        require(rows_of(sums) == rows_of(ranges), "one histogram per range");
+        require_cells(features, data, columns_of(sums));
+        unlocked([&] {
+          histograms(data, rows.data(), ranges.data(), rows_of(ranges), selected, pool, n_threads);
+        });
+      },
+      array("bins"), array("channels"), array("n_bins"), array("rows"), array("ranges"),
+      array("features"), "n_threads"_a, array("sums"), array("counts"));
 
-  m.def("scan_histograms",
-        [](In<int32_t, 1> n_bins, const RuleHolder& holder, In<int32_t, 2> features,
-           Out<double, 3> sums, Out<uint32_t, 2> counts, int64_t n_threads, Out<double, 1> gain,
-           Out<int32_t, 2> cut) {
-          const TrainingRows data{nullptr, nullptr, n_bins.data(), rows_of(n_bins),
-                                  static_cast<int64_t>(sums.shape(2))};
-          const HistogramPool pool = histogram_pool(sums, counts, data);
-          const SplitColumns columns{gain, cut};
-          std::vector<Split> best = read_splits(columns);
-          require(best.size() == sums.shape(0), "one split per histogram");
-          require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
-          require_cells(features, data, columns_of(sums));
-          const SelectedFeatures selected = selected_features(features, rows_of(sums));
-          unlocked([&] {
-            scan_histograms(data, holder.rule, rows_of(sums), selected, pool, n_threads,
-                            best.data());
-          });
-          write_splits(best, columns);
-        },
-        array("n_bins"), "rule"_a, array("features"), array("sums"), array("counts"), "n_threads"_a, array("gain"), array("cut"));
+  m.def(
+      "scan_histograms",
+      [](In<int32_t, 1> n_bins, const RuleHolder& holder, In<int32_t, 2> features,
+         Out<double, 3> sums, Out<uint32_t, 2> counts, int64_t n_threads, Out<double, 1> gain,
+         Out<int32_t, 2> cut) {
+        const TrainingRows data{nullptr, nullptr, n_bins.data(), rows_of(n_bins),
+                                static_cast<int64_t>(sums.shape(2))};
+        const HistogramPool pool = histogram_pool(sums, counts, data);
+        const SplitColumns columns{gain, cut};
+        std::vector<Split> best = read_splits(columns);
+        require(best.size() == sums.shape(0), "one split per histogram");
+        require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
+        require_cells(features, data, columns_of(sums));
+        const SelectedFeatures selected = selected_features(features, rows_of(sums));
+        unlocked([&] {
+          scan_histograms(data, holder.rule, rows_of(sums), selected, pool, n_threads, best.data());
+        });
+        write_splits(best, columns);
+      },
+      array("n_bins"), "rule"_a, array("features"), array("sums"), array("counts"), "n_threads"_a,
+      array("gain"), array("cut"));
 
-  m.def("select_features",
-        [](uint64_t seed, In<uint64_t, 1> keys, int64_t n_features, int64_t n_threads,
-           Out<int32_t, 2> out) {
-          require(rows_of(out) == rows_of(keys) && columns_of(out) <= n_features &&
-                      columns_of(out) > 0,
-                  "one row of at most n_features features per key");
-          unlocked([&] {
-            select_features(seed, keys.data(), rows_of(keys), n_features, columns_of(out),
-                            n_threads, out.data());
-          });
-        },
-        "seed"_a, array("keys"), "n_features"_a, "n_threads"_a, array("out"));
-
-  m.def("partition",
-        [](In<uint8_t, 2> bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows,
-           In<int64_t, 2> ranges, Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_threads,
-           Out<int64_t, 1> middles) {
-          const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
-          const std::vector<Split> splits = read_splits({gain, cut});
-          require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
-                      rows_of(middles) == rows_of(ranges),
-                  "one split and one middle per range");
-          unlocked([&] {
-            partition(data, rows.data(), ranges.data(), splits.data(), rows_of(ranges), n_threads,
-                      middles.data());
-          });
-        },
-        array("bins"), array("n_bins"), array("rows"), array("ranges"), array("gain"), array("cut"), "n_threads"_a, array("middles"));
-
-  m.def("count_rows",
-        [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> ids, int64_t n_threads,
-           Out<int64_t, 1> counts) {
-          require(rows_of(counts) == rows_of(trees), "one count per tree");
-          unlocked([&] {
-            draw_rows(plan, trees.data(), rows_of(trees), ids.data(), rows_of(ids), n_threads,
-                      nullptr, nullptr, counts.data());
-          });
-        },
-        "plan"_a, array("trees"), array("ids"), "n_threads"_a, array("counts"));
-
-  m.def("draw_rows",
-        [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> ids, int64_t n_threads,
-           In<int64_t, 1> starts, Out<uint32_t, 1> rows) {
-          require(rows_of(starts) == rows_of(trees), "one start per tree");
-          std::vector<int64_t> counts(trees.shape(0));
-          unlocked([&] {
-            draw_rows(plan, trees.data(), rows_of(trees), ids.data(), rows_of(ids), n_threads,
-                      starts.data(), rows.data(), counts.data());
-          });
-        },
-        "plan"_a, array("trees"), array("ids"), "n_threads"_a, array("starts"), array("rows"));
-
-  m.def("fill_leaves",
-        [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-           In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
-           std::optional<In<float, 1>> row_weights, In<int64_t, 1> ids, int64_t n_threads,
-           Out<double, 2> sums, Out<double, 1> weights) {
-          const TrainingRows data = training_rows(bins, channels, n_bins);
-          require(columns_of(sums) == data.n_channels && rows_of(sums) == rows_of(weights),
-                  "leaf sums do not fit the channels");
-          require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
-                      (!row_weights || rows_of(*row_weights) == rows_of(bins)),
-                  "trees and roots, or rows, ids and weights, do not fit");
-          unlocked([&] {
-            fill_leaves(plan, trees.data(), roots.data(), rows_of(trees), nodes_of(nodes), data,
-                        row_weights ? row_weights->data() : nullptr, ids.data(), rows_of(ids),
-                        n_threads, sums.data(), weights.data());
-          });
-        },
-        "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("channels"), array("n_bins"),
-        array("row_weights").none(), array("ids"), "n_threads"_a, array("sums"), array("weights"));
-
-  m.def("route_bins",
-        [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-           In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
-           Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
-          const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
-          require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
-                      columns_of(bins) == rows_of(n_bins) && rows_of(leaves) == rows_of(bins) &&
-                      columns_of(leaves) == rows_of(roots) && rows_of(copies) == rows_of(bins) &&
-                      columns_of(copies) == rows_of(roots),
-                  "rows, trees and outputs do not fit");
-          unlocked([&] {
-            route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes), data, ids.data(),
-                       rows_of(bins), n_threads, leaves.data(), copies.data());
-          });
-        },
-        "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("n_bins"),
-        array("ids"), "n_threads"_a, array("leaves"), array("copies"));
-
-  m.def("route",
-        [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<double, 2> x, int64_t n_threads,
-           Out<int32_t, 2> leaves) {
-          const Leaves forest{nodes_of(nodes), roots.data(), nullptr, nullptr, rows_of(roots), 0};
-          require(rows_of(leaves) == rows_of(x) && columns_of(leaves) == forest.n_trees,
-                  "one leaf per row and tree");
-          unlocked([&] {
-            route(forest, x.data(), rows_of(x), columns_of(x), n_threads, leaves.data());
-          });
-        },
-        array("roots"), array("nodes"), array("x"), "n_threads"_a, array("leaves"));
-
-  m.def("average",
-        [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<float, 2> leaf_sums,
-           In<float, 1> leaf_weights, In<double, 2> x, const Sampling* out_of_bag,
-           std::optional<In<int64_t, 1>> row_ids, int64_t n_threads, Out<double, 2> out,
-           Out<int32_t, 1> used) {
-          const Leaves forest{nodes_of(nodes),     roots.data(),   leaf_sums.data(),
-                              leaf_weights.data(), rows_of(roots), columns_of(leaf_sums)};
-          require(rows_of(out) == rows_of(x) && columns_of(out) == forest.width &&
-                      rows_of(used) == rows_of(x),
-                  "output does not fit the rows and the leaf channels");
-          require(!out_of_bag || (row_ids && rows_of(*row_ids) == rows_of(x)),
-                  "out-of-bag averages need one row id per row");
-          unlocked([&] {
-            average_rows(forest, x.data(), rows_of(x), columns_of(x), out_of_bag,
-                         row_ids ? row_ids->data() : nullptr, n_threads, out.data(), used.data());
-          });
-        },
-        array("roots"), array("nodes"), array("leaf_sums"), array("leaf_weights"), array("x"), "out_of_bag"_a.none(),
-        array("row_ids").none(), "n_threads"_a, array("out"), array("used"));
-
-  m.def("bin_values",
-        [](In<double, 2> x, In<double, 1> edges, In<int64_t, 1> edge_starts, int64_t n_threads,
-           Out<uint8_t, 2> out) {
-          require(rows_of(edge_starts) == columns_of(x) + 1 && rows_of(out) == rows_of(x) &&
-                      columns_of(out) == columns_of(x),
-                  "one stretch of edges per feature, one bin per value");
-          unlocked([&] {
-            bin_values(x.data(), rows_of(x), columns_of(x), edges.data(), edge_starts.data(),
-                       n_threads, out.data());
-          });
-        },
-        array("x"), array("edges"), array("edge_starts"), "n_threads"_a, array("out"));
-
-  m.def("solve_moments",
-        [](In<double, 2> moments, In<double, 2> penalty, int64_t n_threads, Out<double, 2> out) {
-          const int64_t k = columns_of(out);
-          require(columns_of(moments) == k * (k + 1) / 2 + k && rows_of(out) == rows_of(moments) &&
-                      columns_of(penalty) == k,
-                  "moments, penalty and output do not fit");
-          const bool shared = rows_of(penalty) == 1;
-          require(shared || rows_of(penalty) == rows_of(moments), "one penalty per row, or one for all");
-          unlocked([&] {
-            solve_moments(moments.data(), rows_of(moments), k, penalty.data(), shared, n_threads,
+  m.def(
+      "select_features",
+      [](uint64_t seed, In<uint64_t, 1> keys, int64_t n_features, int64_t n_threads,
+         Out<int32_t, 2> out) {
+        require(
+            rows_of(out) == rows_of(keys) && columns_of(out) <= n_features && columns_of(out) > 0,
+            "one row of at most n_features features per key");
+        unlocked([&] {
+          select_features(seed, keys.data(), rows_of(keys), n_features, columns_of(out), n_threads,
                           out.data());
-          });
-        },
-        array("moments"), array("penalty"), "n_threads"_a, array("out"));
+        });
+      },
+      "seed"_a, array("keys"), "n_features"_a, "n_threads"_a, array("out"));
+
+  m.def(
+      "partition",
+      [](In<uint8_t, 2> bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows, In<int64_t, 2> ranges,
+         Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_threads, Out<int64_t, 1> middles) {
+        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
+        const std::vector<Split> splits = read_splits({gain, cut});
+        require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
+                    rows_of(middles) == rows_of(ranges),
+                "one split and one middle per range");
+        unlocked([&] {
+          partition(data, rows.data(), ranges.data(), splits.data(), rows_of(ranges), n_threads,
+                    middles.data());
+        });
+      },
+      array("bins"), array("n_bins"), array("rows"), array("ranges"), array("gain"), array("cut"),
+      "n_threads"_a, array("middles"));
+
+  m.def(
+      "count_rows",
+      [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> ids, int64_t n_threads,
+         Out<int64_t, 1> counts) {
+        require(rows_of(counts) == rows_of(trees), "one count per tree");
+        unlocked([&] {
+          draw_rows(plan, trees.data(), rows_of(trees), ids.data(), rows_of(ids), n_threads,
+                    nullptr, nullptr, counts.data());
+        });
+      },
+      "plan"_a, array("trees"), array("ids"), "n_threads"_a, array("counts"));
+
+  m.def(
+      "draw_rows",
+      [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> ids, int64_t n_threads,
+         In<int64_t, 1> starts, Out<uint32_t, 1> rows) {
+        require(rows_of(starts) == rows_of(trees), "one start per tree");
+        std::vector<int64_t> counts(trees.shape(0));
+        unlocked([&] {
+          draw_rows(plan, trees.data(), rows_of(trees), ids.data(), rows_of(ids), n_threads,
+                    starts.data(), rows.data(), counts.data());
+        });
+      },
+      "plan"_a, array("trees"), array("ids"), "n_threads"_a, array("starts"), array("rows"));
+
+  m.def(
+      "fill_leaves",
+      [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
+         In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
+         std::optional<In<float, 1>> row_weights, In<int64_t, 1> ids, int64_t n_threads,
+         Out<double, 2> sums, Out<double, 1> weights) {
+        const TrainingRows data = training_rows(bins, channels, n_bins);
+        require(columns_of(sums) == data.n_channels && rows_of(sums) == rows_of(weights),
+                "leaf sums do not fit the channels");
+        require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
+                    (!row_weights || rows_of(*row_weights) == rows_of(bins)),
+                "trees and roots, or rows, ids and weights, do not fit");
+        unlocked([&] {
+          fill_leaves(plan, trees.data(), roots.data(), rows_of(trees), nodes_of(nodes), data,
+                      row_weights ? row_weights->data() : nullptr, ids.data(), rows_of(ids),
+                      n_threads, sums.data(), weights.data());
+        });
+      },
+      "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("channels"),
+      array("n_bins"), array("row_weights").none(), array("ids"), "n_threads"_a, array("sums"),
+      array("weights"));
+
+  m.def(
+      "route_bins",
+      [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
+         In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
+         Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
+        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
+        require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
+                    columns_of(bins) == rows_of(n_bins) && rows_of(leaves) == rows_of(bins) &&
+                    columns_of(leaves) == rows_of(roots) && rows_of(copies) == rows_of(bins) &&
+                    columns_of(copies) == rows_of(roots),
+                "rows, trees and outputs do not fit");
+        unlocked([&] {
+          route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes), data,
+                     ids.data(), rows_of(bins), n_threads, leaves.data(), copies.data());
+        });
+      },
+      "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("n_bins"),
+      array("ids"), "n_threads"_a, array("leaves"), array("copies"));
+
+  m.def(
+      "route",
+      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<double, 2> x, int64_t n_threads,
+         Out<int32_t, 2> leaves) {
+        const Leaves forest{nodes_of(nodes), roots.data(), nullptr, nullptr, rows_of(roots), 0};
+        require(rows_of(leaves) == rows_of(x) && columns_of(leaves) == forest.n_trees,
+                "one leaf per row and tree");
+        unlocked(
+            [&] { route(forest, x.data(), rows_of(x), columns_of(x), n_threads, leaves.data()); });
+      },
+      array("roots"), array("nodes"), array("x"), "n_threads"_a, array("leaves"));
+
+  m.def(
+      "average",
+      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<float, 2> leaf_sums,
+         In<float, 1> leaf_weights, In<double, 2> x, const Sampling* out_of_bag,
+         std::optional<In<int64_t, 1>> row_ids, int64_t n_threads, Out<double, 2> out,
+         Out<int32_t, 1> used) {
+        const Leaves forest{nodes_of(nodes),     roots.data(),   leaf_sums.data(),
+                            leaf_weights.data(), rows_of(roots), columns_of(leaf_sums)};
+        require(rows_of(out) == rows_of(x) && columns_of(out) == forest.width &&
+                    rows_of(used) == rows_of(x),
+                "output does not fit the rows and the leaf channels");
+        require(!out_of_bag || (row_ids && rows_of(*row_ids) == rows_of(x)),
+                "out-of-bag averages need one row id per row");
+        unlocked([&] {
+          average_rows(forest, x.data(), rows_of(x), columns_of(x), out_of_bag,
+                       row_ids ? row_ids->data() : nullptr, n_threads, out.data(), used.data());
+        });
+      },
+      array("roots"), array("nodes"), array("leaf_sums"), array("leaf_weights"), array("x"),
+      "out_of_bag"_a.none(), array("row_ids").none(), "n_threads"_a, array("out"), array("used"));
+
+  m.def(
+      "bin_values",
+      [](In<double, 2> x, In<double, 1> edges, In<int64_t, 1> edge_starts, int64_t n_threads,
+         Out<uint8_t, 2> out) {
+        require(rows_of(edge_starts) == columns_of(x) + 1 && rows_of(out) == rows_of(x) &&
+                    columns_of(out) == columns_of(x),
+                "one stretch of edges per feature, one bin per value");
+        unlocked([&] {
+          bin_values(x.data(), rows_of(x), columns_of(x), edges.data(), edge_starts.data(),
+                     n_threads, out.data());
+        });
+      },
+      array("x"), array("edges"), array("edge_starts"), "n_threads"_a, array("out"));
+
+  m.def(
+      "solve_moments",
+      [](In<double, 2> moments, In<double, 2> penalty, int64_t n_threads, Out<double, 2> out) {
+        const int64_t k = columns_of(out);
+        require(columns_of(moments) == k * (k + 1) / 2 + k && rows_of(out) == rows_of(moments) &&
+                    columns_of(penalty) == k,
+                "moments, penalty and output do not fit");
+        const bool shared = rows_of(penalty) == 1;
+        require(shared || rows_of(penalty) == rows_of(moments),
+                "one penalty per row, or one for all");
+        unlocked([&] {
+          solve_moments(moments.data(), rows_of(moments), k, penalty.data(), shared, n_threads,
+                        out.data());
+        });
+      },
+      array("moments"), array("penalty"), "n_threads"_a, array("out"));
 }

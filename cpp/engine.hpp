@@ -11,22 +11,22 @@ namespace doseforest {
 // Two sibling nodes on one stretch of the row list (a root is a lone left child); LocalEngine in
 // engines/local.py lays them out. A slot is a place in the histogram pool.
 struct Family {
-  int64_t start, middle, end;   // left child: [start, middle), right child: [middle, end)
-  int64_t left, right;          // place of each child's result; -1: not searched
-  int64_t parent_slot;          // histogram of the two together; -1: not kept
+  int64_t start, middle, end;     // left child: [start, middle), right child: [middle, end)
+  int64_t left, right;            // place of each child's result; -1: not searched
+  int64_t parent_slot;            // histogram of the two together; -1: not kept
   int64_t left_slot, right_slot;  // where to keep the children's histograms; -1: nowhere
 };
 
 struct HistogramPool {
-  double* sums;        // (n_slots, slot_cells, n_channels)
-  uint32_t* counts;    // (n_slots, slot_cells)
+  double* sums;      // (n_slots, slot_cells, n_channels)
+  uint32_t* counts;  // (n_slots, slot_cells)
   int64_t slot_cells;
 };
 
 struct SelectedFeatures {
   const int32_t* features;  // (n_nodes or 1, n_selected), ascending in each row
   int64_t n_selected;
-  bool shared;              // one row serves every node
+  bool shared;  // one row serves every node
 };
 
 // Best split of each searched node: histogram and scan in one go, a tile of features at a time.
@@ -42,8 +42,8 @@ void histograms(const TrainingRows& data, const uint32_t* rows, const int64_t* r
 
 // Best split of each written-out histogram.
 void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_nodes,
-                     const SelectedFeatures& selected, const HistogramPool& pool,
-                     int64_t n_threads, Split* best);
+                     const SelectedFeatures& selected, const HistogramPool& pool, int64_t n_threads,
+                     Split* best);
 
 // The n_selected features with the smallest hashes of each node's key, ascending.
 void select_features(uint64_t seed, const uint64_t* keys, int64_t n_nodes, int64_t n_features,
@@ -62,13 +62,13 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
                  const Node* nodes, const TrainingRows& data, const float* row_weights,
                  const int64_t* ids, int64_t n_rows, int64_t n_threads,
-                 double* sums,       // IN/OUT (n_leaves, n_channels)
-                 double* weights);   // IN/OUT (n_leaves,)
+                 double* sums,      // IN/OUT (n_leaves, n_channels)
+                 double* weights);  // IN/OUT (n_leaves,)
 
 // Leaf and copies of every (row, tree); leaf -1 where the row does not fill the tree's leaves.
-void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees, const Node* nodes,
-                const TrainingRows& data, const int64_t* ids, int64_t n_rows, int64_t n_threads,
-                int32_t* leaves, uint8_t* copies_out);
+void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
+                const Node* nodes, const TrainingRows& data, const int64_t* ids, int64_t n_rows,
+                int64_t n_threads, int32_t* leaves, uint8_t* copies_out);
 
 void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
            int64_t n_threads, int32_t* leaves);

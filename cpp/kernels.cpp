@@ -19,22 +19,29 @@ namespace {
 template <class Call>
 void unrolled(int64_t n_channels, Call call) {
   switch (n_channels / LANES) {
-    case 1: return call.template operator()<1>();
-    case 2: return call.template operator()<2>();
-    case 3: return call.template operator()<3>();
-    case 4: return call.template operator()<4>();
-    case 5: return call.template operator()<5>();
-    case 6: return call.template operator()<6>();
-    case 8: return call.template operator()<8>();
-    default: return call.template operator()<0>();
+    case 1:
+      return call.template operator()<1>();
+    case 2:
+      return call.template operator()<2>();
+    case 3:
+      return call.template operator()<3>();
+    case 4:
+      return call.template operator()<4>();
+    case 5:
+      return call.template operator()<5>();
+    case 6:
+      return call.template operator()<6>();
+    case 8:
+      return call.template operator()<8>();
+    default:
+      return call.template operator()<0>();
   }
 }
 
 void accumulate_any(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                     const int32_t* features, int64_t n_selected, double* sums, uint32_t* counts) {
-  unrolled(data.n_channels, [&]<int V>() {
-    accumulate<V>(data, rows, n_rows, features, n_selected, sums, counts);
-  });
+  unrolled(data.n_channels,
+           [&]<int V>() { accumulate<V>(data, rows, n_rows, features, n_selected, sums, counts); });
 }
 
 template <class D>
@@ -53,8 +60,10 @@ void scan_norm(const TrainingRows& data, const SplitRule& rule, const int32_t* f
 void scan(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
           int64_t n_selected, const double* sums, const uint32_t* counts, Split* best) {
   switch (rule.norm) {
-    case Norm::L1: return scan_norm<NormL1>(data, rule, features, n_selected, sums, counts, best);
-    case Norm::L2: return scan_norm<NormL2>(data, rule, features, n_selected, sums, counts, best);
+    case Norm::L1:
+      return scan_norm<NormL1>(data, rule, features, n_selected, sums, counts, best);
+    case Norm::L2:
+      return scan_norm<NormL2>(data, rule, features, n_selected, sums, counts, best);
     case Norm::LINF:
       return scan_norm<NormLinf>(data, rule, features, n_selected, sums, counts, best);
   }

@@ -25,15 +25,14 @@ struct Lanes {
 };
 
 inline Lanes load(const double* from) {
-  return {*reinterpret_cast<const StoredHalf*>(from), *reinterpret_cast<const StoredHalf*>(from + 2)};
+  return {*reinterpret_cast<const StoredHalf*>(from),
+          *reinterpret_cast<const StoredHalf*>(from + 2)};
 }
 inline void store(double* to, Lanes value) {
   *reinterpret_cast<StoredHalf*>(to) = value.low;
   *reinterpret_cast<StoredHalf*>(to + 2) = value.high;
 }
-inline Lanes widen(const float* from) {
-  return {Half{from[0], from[1]}, Half{from[2], from[3]}};
-}
+inline Lanes widen(const float* from) { return {Half{from[0], from[1]}, Half{from[2], from[3]}}; }
 inline Lanes operator+(Lanes a, Lanes b) { return {a.low + b.low, a.high + b.high}; }
 inline Lanes operator-(Lanes a, Lanes b) { return {a.low - b.low, a.high - b.high}; }
 inline Lanes operator-(Lanes a) { return {-a.low, -a.high}; }

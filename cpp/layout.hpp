@@ -8,10 +8,10 @@ namespace doseforest {
 
 // One node of a finished forest, 16 bytes; NODE_DTYPE in dtypes.py is its twin.
 struct Node {
-  double threshold;    // a raw value goes left when value <= threshold
-  int32_t left;        // split: index of the left child, the right one follows it; leaf: leaf number
+  double threshold;  // a raw value goes left when value <= threshold
+  int32_t left;      // split: index of the left child, the right one follows it; leaf: leaf number
   uint16_t feature;
-  uint8_t bin;         // a binned value goes left when bin <= this
+  uint8_t bin;  // a binned value goes left when bin <= this
   uint8_t flags;
 };
 static_assert(sizeof(Node) == 16);
@@ -20,15 +20,15 @@ enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2 };
 
 // The training rows as the kernels read them.
 struct TrainingRows {
-  const uint8_t* bins;         // (n_rows, n_features); bin n_bins[f] of feature f holds its missing values
-  const float* channels;       // (n_rows, n_channels), rounded to the exact grid, zero in the padding
-  const int32_t* n_bins;       // (n_features,), without the bin for missing values
+  const uint8_t* bins;  // (n_rows, n_features); bin n_bins[f] of feature f holds its missing values
+  const float* channels;  // (n_rows, n_channels), rounded to the exact grid, zero in the padding
+  const int32_t* n_bins;  // (n_features,), without the bin for missing values
   int64_t n_features;
-  int64_t n_channels;          // a multiple of LANES
+  int64_t n_channels;  // a multiple of LANES
 };
 
 constexpr int64_t MAX_CHANNELS = 1024;
-constexpr int LANES = 4;       // doubles per vector; the order of every reduction is fixed by it
+constexpr int LANES = 4;  // doubles per vector; the order of every reduction is fixed by it
 
 // The norm of the difference of two mean curves, over the channels with a weight.
 enum class Norm : int32_t { L1 = 0, L2 = 1, LINF = 2 };
@@ -37,40 +37,42 @@ enum class Norm : int32_t { L1 = 0, L2 = 1, LINF = 2 };
 enum class Positivity : int32_t { NONE = 0, CONDITIONAL = 1, MIXTURE = 2 };
 
 struct SplitRule {
-  const double* channel_weights;  // (n_channels,): quadrature weights (L1, L2) or ones (LINF); 0 elsewhere
+  const double*
+      channel_weights;  // (n_channels,): quadrature weights (L1, L2) or ones (LINF); 0 elsewhere
   Norm norm;
-  bool squared;                   // the distance is the norm squared
+  bool squared;  // the distance is the norm squared
   Positivity positivity;
-  int32_t weight_channel;         // channel of the row weights; -1: every row weighs 1
-  int32_t spread_channel;         // first channel of the positivity term; -1: none
-  double zeta;                    // already in the units of the gain
-  int64_t min_rows;               // smallest child, in rows
-  double min_fraction;            // smallest child, as a share of the node's rows
+  int32_t weight_channel;  // channel of the row weights; -1: every row weighs 1
+  int32_t spread_channel;  // first channel of the positivity term; -1: none
+  double zeta;             // already in the units of the gain
+  int64_t min_rows;        // smallest child, in rows
+  double min_fraction;     // smallest child, as a share of the node's rows
 };
 
 struct Split {
-  double gain;                 // -inf: no admissible split
+  double gain;  // -inf: no admissible split
   int32_t feature;
   int32_t bin;
   int32_t missing_left;
 };
 
-// How a forest draws rows; see hashing.hpp for the rules. SamplingPlan in data/sampling.py is its twin.
+// How a forest draws rows; see hashing.hpp for the rules. SamplingPlan in data/sampling.py is its
+// twin.
 struct Sampling {
   uint64_t seed;
-  double fraction;             // share of rows in a tree (of the bag's half when bags are on)
-  double growth_fraction;      // share of a tree's rows that grow it, the rest fill its leaves
-  int64_t bag_size;            // trees that share one half-sample; 1: no bags
-  int32_t bootstrap;           // 1: Poisson(1) copies of each row
-  int32_t honesty;             // 0: none, 1: a split per tree, 2: one split for the forest
+  double fraction;         // share of rows in a tree (of the bag's half when bags are on)
+  double growth_fraction;  // share of a tree's rows that grow it, the rest fill its leaves
+  int64_t bag_size;        // trees that share one half-sample; 1: no bags
+  int32_t bootstrap;       // 1: Poisson(1) copies of each row
+  int32_t honesty;         // 0: none, 1: a split per tree, 2: one split for the forest
 };
 
 // The leaves of a forest and what was summed in them.
 struct Leaves {
-  const Node* nodes;           // (n_nodes,), tree after tree
-  const int64_t* roots;        // (n_trees,)
-  const float* sums;           // (n_leaves, width)
-  const float* weights;        // (n_leaves,); 0: an empty tree
+  const Node* nodes;     // (n_nodes,), tree after tree
+  const int64_t* roots;  // (n_trees,)
+  const float* sums;     // (n_leaves, width)
+  const float* weights;  // (n_leaves,); 0: an empty tree
   int64_t n_trees;
   int64_t width;
 };
@@ -82,8 +84,8 @@ struct Kernels {
   // Adds the channels of `rows` to the cells of a histogram, feature after feature.
   void (*accumulate)(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                      const int32_t* features, int64_t n_selected,
-                     double* sums,        // IN/OUT (n_cells, n_channels)
-                     uint32_t* counts);   // IN/OUT (n_cells,)
+                     double* sums,       // IN/OUT (n_cells, n_channels)
+                     uint32_t* counts);  // IN/OUT (n_cells,)
 
   // out = parent - child, cell by cell.
   void (*subtract)(const double* parent_sums, const uint32_t* parent_counts,
@@ -96,10 +98,10 @@ struct Kernels {
 
   // Mean over trees of the leaf means that each row of x falls into; empty trees do not count.
   void (*average)(const Leaves& leaves, const double* x, int64_t n_rows, int64_t n_features,
-                  const Sampling* out_of_bag,   // null: every tree counts
+                  const Sampling* out_of_bag,  // null: every tree counts
                   const int64_t* row_ids,
-                  double* out,                  // OUT (n_rows, width)
-                  int32_t* used);               // OUT (n_rows,): trees behind a row
+                  double* out,     // OUT (n_rows, width)
+                  int32_t* used);  // OUT (n_rows,): trees behind a row
 };
 
 }  // namespace doseforest

@@ -14,8 +14,9 @@ using StopFlag = std::atomic<bool>;
 // Calls body(item, worker, stop) for every item, worker < n_threads. To be called without the
 // interpreter lock. Throws Interrupted when a signal handler raised, or what a worker threw.
 // `brief` work (well under 50 ms) runs on the caller's thread and is not interruptible.
-void parallel_for(int64_t n_items, int64_t n_threads, bool brief,
-                  const std::function<void(int64_t item, int64_t worker, const StopFlag& stop)>& body);
+void parallel_for(
+    int64_t n_items, int64_t n_threads, bool brief,
+    const std::function<void(int64_t item, int64_t worker, const StopFlag& stop)>& body);
 
 // A Python exception is already set.
 struct Interrupted {};

@@ -43,72 +43,80 @@ void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, 
   int64_t work = 0;
   for (int64_t node = 0; node < n_nodes; ++node) work += ranges[2 * node + 1] - ranges[2 * node];
   std::vector<std::vector<uint32_t>> buffers(static_cast<size_t>(n_threads));
-  parallel_for(n_nodes, n_threads, work < BRIEF_WORK, [&](int64_t node, int64_t worker, const StopFlag&) {
-    const int64_t begin = ranges[2 * node], end = ranges[2 * node + 1];
-    const Split& split = splits[node];
-    std::vector<uint32_t>& right = buffers[static_cast<size_t>(worker)];
-    if (right.size() < static_cast<size_t>(end - begin)) right.resize(static_cast<size_t>(end - begin));
-    const uint8_t* column = data.bins + split.feature;
-    const int32_t missing_bin = data.n_bins[split.feature];
-    int64_t n_left = begin, n_right = 0;
-    for (int64_t i = begin; i < end; ++i) {  // both stores, no branch: directions are random
-      if (i + PREFETCH_ROWS < end) {
-        __builtin_prefetch(column + rows[i + PREFETCH_ROWS] * data.n_features);
-      }
-      const uint32_t row = rows[i];
-      const bool left = goes_left(column[row * data.n_features], split.bin, split.missing_left, missing_bin);
-      rows[n_left] = row;
-      right[static_cast<size_t>(n_right)] = row;
-      n_left += left;
-      n_right += !left;
-    }
-    std::copy_n(right.begin(), n_right, rows + n_left);
-    middles[node] = n_left;
-  });
+  parallel_for(
+      n_nodes, n_threads, work < BRIEF_WORK, [&](int64_t node, int64_t worker, const StopFlag&) {
+        const int64_t begin = ranges[2 * node], end = ranges[2 * node + 1];
+        const Split& split = splits[node];
+        std::vector<uint32_t>& right = buffers[static_cast<size_t>(worker)];
+        if (right.size() < static_cast<size_t>(end - begin))
+          right.resize(static_cast<size_t>(end - begin));
+        const uint8_t* column = data.bins + split.feature;
+        const int32_t missing_bin = data.n_bins[split.feature];
+        int64_t n_left = begin, n_right = 0;
+        for (int64_t i = begin; i < end; ++i) {  // both stores, no branch: directions are random
+          if (i + PREFETCH_ROWS < end) {
+            __builtin_prefetch(column + rows[i + PREFETCH_ROWS] * data.n_features);
+          }
+          const uint32_t row = rows[i];
+          const bool left =
+              goes_left(column[row * data.n_features], split.bin, split.missing_left, missing_bin);
+          rows[n_left] = row;
+          right[static_cast<size_t>(n_right)] = row;
+          n_left += left;
+          n_right += !left;
+        }
+        std::copy_n(right.begin(), n_right, rows + n_left);
+        middles[node] = n_left;
+      });
 }
 
 void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, const int64_t* ids,
                int64_t n_rows, int64_t n_threads, const int64_t* starts, uint32_t* rows,
                int64_t* counts) {
-  parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK, [&](int64_t t, int64_t, const StopFlag& stop) {
-    const TreeStreams streams = tree_streams(plan, trees[t]);
-    uint32_t* out = rows ? rows + starts[t] : nullptr;
-    int64_t count = 0;
-    for (int64_t row = 0; row < n_rows; ++row) {
-      if (row % CHUNK_ROWS == 0 && stop) return;
-      if (!grows(plan, streams, ids[row])) continue;
-      for (int c = copies(plan, streams, ids[row]); c > 0; --c) {
-        if (out) out[count] = static_cast<uint32_t>(row);
-        ++count;
-      }
-    }
-    counts[t] = count;
-  });
+  parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK,
+               [&](int64_t t, int64_t, const StopFlag& stop) {
+                 const TreeStreams streams = tree_streams(plan, trees[t]);
+                 uint32_t* out = rows ? rows + starts[t] : nullptr;
+                 int64_t count = 0;
+                 for (int64_t row = 0; row < n_rows; ++row) {
+                   if (row % CHUNK_ROWS == 0 && stop) return;
+                   if (!grows(plan, streams, ids[row])) continue;
+                   for (int c = copies(plan, streams, ids[row]); c > 0; --c) {
+                     if (out) out[count] = static_cast<uint32_t>(row);
+                     ++count;
+                   }
+                 }
+                 counts[t] = count;
+               });
 }
 
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
                  const Node* nodes, const TrainingRows& data, const float* row_weights,
                  const int64_t* ids, int64_t n_rows, int64_t n_threads, double* sums,
                  double* weights) {
-  parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK, [&](int64_t t, int64_t, const StopFlag& stop) {
-    const TreeStreams streams = tree_streams(plan, trees[t]);
-    for (int64_t row = 0; row < n_rows; ++row) {
-      if (row % CHUNK_ROWS == 0 && stop) return;
-      if (!fills(plan, streams, ids[row])) continue;
-      const int n_copies = copies(plan, streams, ids[row]);
-      if (n_copies == 0) continue;
-      const int64_t leaf = leaf_of_bins(nodes, roots[t], data.bins + row * data.n_features, data.n_bins);
-      const float* values = data.channels + row * data.n_channels;
-      double* sum = sums + leaf * data.n_channels;
-      for (int64_t c = 0; c < data.n_channels; ++c) sum[c] += n_copies * static_cast<double>(values[c]);
-      weights[leaf] += row_weights ? n_copies * static_cast<double>(row_weights[row]) : n_copies;
-    }
-  });
+  parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK,
+               [&](int64_t t, int64_t, const StopFlag& stop) {
+                 const TreeStreams streams = tree_streams(plan, trees[t]);
+                 for (int64_t row = 0; row < n_rows; ++row) {
+                   if (row % CHUNK_ROWS == 0 && stop) return;
+                   if (!fills(plan, streams, ids[row])) continue;
+                   const int n_copies = copies(plan, streams, ids[row]);
+                   if (n_copies == 0) continue;
+                   const int64_t leaf = leaf_of_bins(
+                       nodes, roots[t], data.bins + row * data.n_features, data.n_bins);
+                   const float* values = data.channels + row * data.n_channels;
+                   double* sum = sums + leaf * data.n_channels;
+                   for (int64_t c = 0; c < data.n_channels; ++c)
+                     sum[c] += n_copies * static_cast<double>(values[c]);
+                   weights[leaf] +=
+                       row_weights ? n_copies * static_cast<double>(row_weights[row]) : n_copies;
+                 }
+               });
 }
 
-void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees, const Node* nodes,
-                const TrainingRows& data, const int64_t* ids, int64_t n_rows, int64_t n_threads,
-                int32_t* leaves, uint8_t* copies_out) {
+void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
+                const Node* nodes, const TrainingRows& data, const int64_t* ids, int64_t n_rows,
+                int64_t n_threads, int32_t* leaves, uint8_t* copies_out) {
   for_row_chunks(n_rows, n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < n_trees; ++t) {
       const TreeStreams streams = tree_streams(plan, trees[t]);
@@ -128,7 +136,8 @@ void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_feat
   for_row_chunks(n_rows, forest.n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < forest.n_trees; ++t) {
       for (int64_t row = first; row < end; ++row) {
-        leaves[row * forest.n_trees + t] = leaf_of(forest.nodes, forest.roots[t], x + row * n_features);
+        leaves[row * forest.n_trees + t] =
+            leaf_of(forest.nodes, forest.roots[t], x + row * n_features);
       }
     }
   });

@@ -19,7 +19,9 @@ struct NormL2 {  // adds up the square of the norm
 };
 struct NormLinf {
   static constexpr bool is_square = false;
-  static Lanes add(Lanes total, Lanes d, Lanes weight) { return larger(total, weight * size_of(d)); }
+  static Lanes add(Lanes total, Lanes d, Lanes weight) {
+    return larger(total, weight * size_of(d));
+  }
   static double fold(Lanes t) {
     const double a = lane(t, 0) < lane(t, 1) ? lane(t, 1) : lane(t, 0);
     const double b = lane(t, 2) < lane(t, 3) ? lane(t, 3) : lane(t, 2);
@@ -29,10 +31,10 @@ struct NormLinf {
 
 // What is known of the node before any cut.
 struct Totals {
-  const double* sums;   // (n_channels,)
+  const double* sums;  // (n_channels,)
   int64_t rows;
   double weight;
-  int64_t min_rows;     // smallest admissible child
+  int64_t min_rows;  // smallest admissible child
 };
 
 inline int64_t smallest_child(const SplitRule& rule, int64_t n_rows) {

@@ -15,8 +15,8 @@ namespace {
 // Two tiles (a node and its sibling) and the rows on their way should share a core's cache.
 constexpr int64_t TILE_BYTES = 192 * 1024;
 constexpr int64_t CHUNK_ROWS = 1 << 16;  // rows between two looks at the stop flag
-constexpr int64_t ITEMS_PER_THREAD = 4;          // below this many families a thread, share features
-constexpr int64_t BRIEF_WORK = 1 << 19;          // additions that do not deserve a thread
+constexpr int64_t ITEMS_PER_THREAD = 4;  // below this many families a thread, share features
+constexpr int64_t BRIEF_WORK = 1 << 19;  // additions that do not deserve a thread
 
 // A histogram of some features, wherever it lives.
 struct Histogram {
@@ -175,15 +175,16 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
             const HistogramPool& pool, int64_t n_threads, Split* best) {
   int64_t shares = 1;
   if (n_threads > 1 && n_families < ITEMS_PER_THREAD * n_threads) {
-    shares = std::min(selected.n_selected,
-                      (ITEMS_PER_THREAD * n_threads + n_families - 1) / n_families);
+    shares =
+        std::min(selected.n_selected, (ITEMS_PER_THREAD * n_threads + n_families - 1) / n_families);
   }
   std::vector<Item> items;
   int64_t work = 0;
   for (int64_t f = 0; f < n_families; ++f) {
     work += (families[f].end - families[f].start + 64) * selected.n_selected * data.n_channels;
     for (int64_t s = 0; s < shares; ++s) {
-      items.push_back({f, s * selected.n_selected / shares, (s + 1) * selected.n_selected / shares});
+      items.push_back(
+          {f, s * selected.n_selected / shares, (s + 1) * selected.n_selected / shares});
     }
   }
   const Searcher searcher(data, rule, rows, selected, pool);
@@ -191,12 +192,14 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
   parallel_for(static_cast<int64_t>(items.size()), n_threads, work < BRIEF_WORK,
                [&](int64_t i, int64_t worker, const StopFlag& stop) {
                  Item& item = items[static_cast<size_t>(i)];
-                 searcher.run(families[item.family], item, scratch[static_cast<size_t>(worker)], stop);
+                 searcher.run(families[item.family], item, scratch[static_cast<size_t>(worker)],
+                              stop);
                });
   for (const Item& item : items) {  // in the order of features, so ties go to the lowest
     const Family& family = families[item.family];
     if (family.left >= 0 && better(item.left, best[family.left])) best[family.left] = item.left;
-    if (family.right >= 0 && better(item.right, best[family.right])) best[family.right] = item.right;
+    if (family.right >= 0 && better(item.right, best[family.right]))
+      best[family.right] = item.right;
   }
 }
 
@@ -212,8 +215,8 @@ void histograms(const TrainingRows& data, const uint32_t* rows, const int64_t* r
 }
 
 void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_nodes,
-                     const SelectedFeatures& selected, const HistogramPool& pool,
-                     int64_t n_threads, Split* best) {
+                     const SelectedFeatures& selected, const HistogramPool& pool, int64_t n_threads,
+                     Split* best) {
   parallel_for(n_nodes, n_threads, false, [&](int64_t node, int64_t, const StopFlag&) {
     const Histogram own = at(pool, node, data.n_channels, 0);
     kernels().scan(data, rule, features_of(selected, node), selected.n_selected, own.sums,

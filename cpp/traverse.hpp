@@ -16,7 +16,8 @@ static inline int32_t leaf_of(const Node* nodes, int64_t root, const double* x) 
   return node->left;
 }
 
-static inline bool goes_left(int32_t bin, int32_t split_bin, bool missing_left, int32_t missing_bin) {
+static inline bool goes_left(int32_t bin, int32_t split_bin, bool missing_left,
+                             int32_t missing_bin) {
   return bin == missing_bin ? missing_left : bin <= split_bin;
 }
 
