@@ -1,11 +1,14 @@
 // Histogram accumulation: the loop that visits rows. Included by kernels.cpp only.
 
-constexpr int64_t PREFETCH_ROWS = 12;  // rows between a prefetch and its use
-constexpr int64_t CACHE_LINE = 64;
+constexpr int64_t PREFETCH_ROWS = 16;  // rows between a prefetch and its use
+constexpr uintptr_t CACHE_LINE = 64;
 
+// All cache lines of some bytes, the one that a row ends in included.
 inline void prefetch(const void* start, int64_t n_bytes) {
-  const char* byte = static_cast<const char*>(start);
-  for (int64_t i = 0; i < n_bytes; i += CACHE_LINE) __builtin_prefetch(byte + i);
+  const uintptr_t first = reinterpret_cast<uintptr_t>(start);
+  for (uintptr_t line = first / CACHE_LINE; line <= (first + n_bytes - 1) / CACHE_LINE; ++line) {
+    __builtin_prefetch(reinterpret_cast<const void*>(line * CACHE_LINE));
+  }
 }
 
 // First cell of each selected feature, laid out one after another.
