@@ -1,0 +1,151 @@
+"""Regressors of the outcome on [X, T], read as dose-response curves."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.data.checks import checked_columns
+from doseforest.data.table import as_table
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.curve_effects import CurveEffects, dose_table
+
+BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units and doses
+BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
+
+
+class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn regressor on the features and the dose, with the effect API.
+
+    The curve of a unit is its prediction as the dose goes from value to value. Nothing corrects
+    for what the regressor shrinks or misses.
+
+    Parameters
+    ----------
+    regressor : regressor, optional
+        Anything with `fit` and `predict`; it is cloned. By default a random forest, see
+        `random_forest`.
+
+    Attributes
+    ----------
+    regressor_ : regressor
+        Fitted; the dose is its last column.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, dose = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0.0, 2.0, 1.0, 5.0])
+    >>> model = OutcomeRegressor(LinearRegression()).fit(X, X[:, 0] + 3 * dose, treatment=dose)
+    >>> model.dose_response(X[:2], [0.0, 1.0]).round(6)
+    array([[0., 3.],
+           [1., 4.]])
+    >>> model.effect(X[:2], dose=2.0, baseline=0.0).round(6)
+    array([6., 6.])
+    """
+
+    def __init__(self, regressor: Any = None) -> None:
+        self.regressor = regressor
+
+    def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
+        """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
+        features = feature_matrix(X)
+        outcome = checked_columns(y, "y", len(features), 1)[:, 0]
+        dose = checked_columns(treatment, "treatment", len(features), 1)[:, 0]
+        regressor = _forest_of_trees() if self.regressor is None else clone(self.regressor)
+        self.regressor_ = regressor.fit(np.column_stack([features, dose]), outcome)
+        self.n_features_in_ = features.shape[1]
+        return self
+
+    def dose_response(self, X: Any, doses: Any) -> FloatArray:
+        """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
+        check_is_fitted(self)
+        features = feature_matrix(X)
+        if features.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"The 'X' parameter must have {self.n_features_in_} features, as in fit. "
+                f"Got {features.shape[1]} instead."
+            )
+        return predict_in_blocks(self.regressor_, features, dose_table(doses, len(features)))
+
+
+def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -> FloatArray:
+    """Predictions at a table of doses; never more than `BLOCK_ROWS` rows at once.
+
+    Parameters
+    ----------
+    regressor : fitted regressor
+        Its last column is the dose.
+    features : array of shape (n_units, n_features)
+        Units.
+    doses : array of shape (n_units, n_doses)
+        Doses of each.
+
+    Returns
+    -------
+    array of shape (n_units, n_doses)
+    """
+    n_doses = doses.shape[1]
+    out = np.empty(doses.size)
+    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + 1)))
+    for first in range(0, len(out), block):
+        unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
+        inputs = np.column_stack([features[unit], doses[unit, place]])
+        out[first : first + block] = regressor.predict(inputs)
+    return out.reshape(doses.shape)
+
+
+def random_forest(
+    n_trees: int = 500, min_samples_leaf: int = 5, random_state: int = 0, n_jobs: int = 1
+) -> OutcomeRegressor:
+    """Random forest of scikit-learn on [X, T], every feature tried at every split.
+
+    Examples
+    --------
+    >>> random_forest(n_trees=10).regressor.min_samples_leaf
+    5
+    """
+    return OutcomeRegressor(_forest_of_trees(n_trees, min_samples_leaf, random_state, n_jobs))
+
+
+def boosting(
+    n_trees: int = 200, learning_rate: float = 0.05, max_leaf_nodes: int = 8, random_state: int = 0
+) -> OutcomeRegressor:
+    """Histogram gradient boosting of scikit-learn on [X, T]; the defaults suit some 1,000 rows.
+
+    Examples
+    --------
+    >>> boosting(n_trees=10).regressor.max_iter
+    10
+    """
+    regressor = HistGradientBoostingRegressor(
+        max_iter=n_trees,
+        learning_rate=learning_rate,
+        max_leaf_nodes=max_leaf_nodes,
+        early_stopping=False,
+        random_state=random_state,
+    )
+    return OutcomeRegressor(regressor)
+
+
+def _forest_of_trees(
+    n_trees: int = 500, min_samples_leaf: int = 5, random_state: int = 0, n_jobs: int = 1
+) -> RandomForestRegressor:
+    return RandomForestRegressor(
+        n_trees, min_samples_leaf=min_samples_leaf, random_state=random_state, n_jobs=n_jobs
+    )
+
+
+def feature_matrix(X: Any) -> FloatArray:
+    """Features as numbers, shape (n_units, n_features), from numpy, pandas or polars.
+
+    Examples
+    --------
+    >>> feature_matrix([[1, 2], [3, None]])
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    """
+    return np.concatenate([block for _, block in as_table(X).blocks()])

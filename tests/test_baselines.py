@@ -1,0 +1,248 @@
+"""Baselines: their curves are the regressor's predictions, and the effect API follows from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from threadpoolctl import threadpool_limits
+
+from doseforest.baselines import (
+    AverageCurve,
+    ConstantCurve,
+    OutcomeRegressor,
+    ZeroEffect,
+    boosting,
+    outcome_regressors,
+    random_forest,
+)
+from doseforest.evaluation import effect_errors
+from doseforest.prediction.curve_effects import dose_table, unit_doses
+from doseforest.simulation import DESIGNS
+
+MODELS = {
+    "forest": lambda: random_forest(n_trees=10),
+    "boosting": lambda: boosting(n_trees=20),
+    "line": lambda: OutcomeRegressor(LinearRegression()),
+    "constant": lambda: ConstantCurve(boosting(n_trees=20), max_units=50),
+    "zero": ZeroEffect,
+    "average": lambda: AverageCurve(np.sin),
+}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """On a busy machine the threads of histogram boosting wait for each other for minutes."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="module", name="data")
+def _data():
+    return DESIGNS["confounded"].draw(n=300, seed=0)
+
+
+@pytest.fixture(params=MODELS, name="model")
+def _model(request, data):
+    return MODELS[request.param]().fit(data.X, data.y, treatment=data.treatment)
+
+
+def test_curves_on_a_grid_and_at_own_doses_agree(model, data):
+    grid = np.array([1.0, 4.0, 9.0])
+    curves = model.dose_response(data.X[:40], grid)
+    assert curves.shape == (40, 3)
+    own = np.array([1.0, 4.0, 9.0])[np.arange(40) % 3]
+    expected = curves[np.arange(40), np.arange(40) % 3]
+    np.testing.assert_allclose(model.dose_response(data.X[:40], own[:, None])[:, 0], expected)
+
+
+def test_effects_are_differences_of_curves(model, data):
+    units = data.X[:20]
+    curves = model.dose_response(units, [2.0, 5.0])
+    difference = curves[:, 1] - curves[:, 0]
+    np.testing.assert_allclose(model.effect(units, dose=5.0, baseline=2.0), difference)
+    np.testing.assert_allclose(model.partial_effect(units, 2.0, 5.0), difference / 3.0)
+    np.testing.assert_allclose(model.partial_effect(units, 5.0, 2.0), difference / 3.0)
+    own = np.full(20, 5.0)
+    np.testing.assert_allclose(model.effect(units, own, np.full(20, 2.0)), difference)
+    against_zero = model.dose_response(units, [0.0, 5.0])
+    np.testing.assert_allclose(model.effect(units, 5.0), against_zero[:, 1] - against_zero[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("model", "twin"),
+    [
+        (
+            random_forest(n_trees=15, random_state=3),
+            RandomForestRegressor(15, min_samples_leaf=5, random_state=3),
+        ),
+        (
+            boosting(n_trees=15),
+            HistGradientBoostingRegressor(
+                max_iter=15, learning_rate=0.05, max_leaf_nodes=8, early_stopping=False
+            ),
+        ),
+    ],
+    ids=["forest", "boosting"],
+)
+def test_a_curve_is_the_prediction_with_the_dose_as_last_column(model, twin, data):
+    model.fit(data.X, data.y, treatment=data.treatment)
+    twin.fit(np.column_stack([data.X, data.treatment]), data.y)
+    for dose in (0.0, 3.3, 10.0):
+        expected = twin.predict(np.column_stack([data.X, np.full(300, dose)]))
+        np.testing.assert_allclose(model.dose_response(data.X, dose)[:, 0], expected)
+
+
+def test_the_default_regressor_is_the_random_forest():
+    defaults = random_forest().regressor.get_params()
+    assert defaults["min_samples_leaf"] == 5
+    assert defaults["n_jobs"] == 1
+    X = np.arange(20.0)[:, None]
+    model = OutcomeRegressor().fit(X, X[:, 0], treatment=X[:, 0])
+    assert model.regressor_.get_params() == defaults
+
+
+def test_a_line_is_found_exactly():
+    data = DESIGNS["linear"].draw(n=200, seed=0)
+    exact = data.mean(data.treatment[:, None])[:, 0]
+    model = OutcomeRegressor(LinearRegression()).fit(data.X, exact, treatment=data.treatment)
+    errors = effect_errors(model, data)
+    assert max(errors.rms, errors.mae, errors.adrf_rms, errors.adrf_sup) < 1e-10
+
+
+@pytest.mark.parametrize(("rows", "values"), [(1, 10**6), (7, 10**6), (10**6, 1), (10**6, 60)])
+def test_blocks_do_not_change_predictions(monkeypatch, data, rows, values):
+    model = boosting(n_trees=10).fit(data.X, data.y, treatment=data.treatment)
+    whole = model.dose_response(data.X[:11], [1.0, 2.0, 3.0])
+    sizes = []
+    predict = model.regressor_.predict
+    monkeypatch.setattr(model.regressor_, "predict", lambda Z: sizes.append(len(Z)) or predict(Z))
+    monkeypatch.setattr(outcome_regressors, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(outcome_regressors, "BLOCK_VALUES", values)
+    np.testing.assert_array_equal(model.dose_response(data.X[:11], [1.0, 2.0, 3.0]), whole)
+    assert sum(sizes) == 33
+    assert max(sizes) <= max(1, min(rows, values // 21))
+
+
+def test_models_can_be_cloned_and_refitted_alike(model, data):
+    again = clone(model).fit(data.X, data.y, treatment=data.treatment)
+    doses = [1.0, 5.0]
+    np.testing.assert_array_equal(
+        again.dose_response(data.X, doses), model.dose_response(data.X, doses)
+    )
+
+
+def test_a_regressor_that_was_handed_in_is_left_unfitted(data):
+    regressor = LinearRegression()
+    OutcomeRegressor(regressor).fit(data.X, data.y, treatment=data.treatment)
+    assert not hasattr(regressor, "coef_")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_give_what_arrays_give(frame, data):
+    table = frame({f"x{j}": data.X[:, j] for j in range(20)})
+    for make in (MODELS["line"], MODELS["constant"]):
+        by_array = make().fit(data.X, data.y, treatment=data.treatment)
+        by_frame = make().fit(table, data.y, treatment=data.treatment)
+        expected = by_array.effect(data.X, 5.0, 1.0)
+        np.testing.assert_array_equal(by_frame.effect(table, 5.0, 1.0), expected)
+
+
+def test_missing_features_are_welcome_where_the_regressor_takes_them(data):
+    X = data.X.copy()
+    X[::7, 3] = np.nan
+    model = boosting(n_trees=10).fit(X, data.y, treatment=data.treatment)
+    assert np.isfinite(model.effect(X, 5.0, 1.0)).all()
+
+
+def test_zero_effect_is_flat_at_the_mean_outcome(data):
+    model = ZeroEffect().fit(data.X, data.y, treatment=data.treatment)
+    np.testing.assert_array_equal(model.effect(data.X, 7.0), np.zeros(300))
+    np.testing.assert_array_equal(model.dose_response(data.X, [1.0, 2.0]), data.y.mean())
+
+
+def test_a_constant_curve_is_the_average_of_the_model_s_curves(data):
+    inner = boosting(n_trees=20)
+    model = ConstantCurve(inner).fit(data.X, data.y, treatment=data.treatment)
+    fitted = inner.fit(data.X, data.y, treatment=data.treatment)
+    grid = [5.0, 1.0, 5.0]
+    average = fitted.dose_response(data.X, grid).mean(axis=0)
+    np.testing.assert_allclose(model.dose_response(data.X[:4], grid), np.tile(average, (4, 1)))
+
+
+def test_a_constant_curve_averages_over_few_units_spread_over_the_rows(data):
+    model = ConstantCurve(boosting(n_trees=5), max_units=4)
+    model.fit(data.X, data.y, treatment=data.treatment)
+    np.testing.assert_array_equal(model.units_, data.X[[0, 99, 199, 299]])
+
+
+def test_the_given_average_is_asked_once_for_each_distinct_dose():
+    asked = []
+
+    def average(doses):
+        asked.append(doses)
+        return doses**2
+
+    model = AverageCurve(average)
+    curves = model.dose_response(np.zeros((3, 1)), [[2.0, 1.0], [1.0, 1.0], [3.0, 2.0]])
+    np.testing.assert_array_equal(curves, [[4.0, 1.0], [1.0, 1.0], [9.0, 4.0]])
+    np.testing.assert_array_equal(asked, [[1.0, 2.0, 3.0]])
+
+
+def test_random_forests_have_their_known_errors_on_the_published_designs():
+    # Known over 10 simulations, leaves of 50: 4.86 / 3.59, 4.60 / 3.40 and 4.00 / 2.86. One
+    # simulation scatters by up to .5 around its mean: 4 of them against 10, hence 2 standard
+    # errors of .5 * sqrt(1/4 + 1/10) = .3. The exponential curve was chosen by these figures.
+    known = {"polynomial": (4.86, 3.59), "sinusoidal": (4.60, 3.40), "exponential": (4.00, 2.86)}
+    for name, (rms, mae) in known.items():
+        errors = []
+        for seed in range(4):
+            data = DESIGNS[name].draw(n=1000, seed=seed)
+            model = random_forest(n_trees=40, min_samples_leaf=50)
+            model.fit(data.X, data.y, treatment=data.treatment)
+            errors.append(effect_errors(model, data, X=data.draw_units(500, seed=100 + seed)))
+        assert np.mean([error.rms for error in errors]) == pytest.approx(rms, abs=2 * 0.3)
+        assert np.mean([error.mae for error in errors]) == pytest.approx(mae, abs=2 * 0.3)
+
+
+def test_doses_are_a_grid_or_a_row_for_each_unit():
+    assert dose_table(3, 2).tolist() == [[3.0], [3.0]]
+    assert dose_table([1, 2], 2).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert dose_table([[1], [2]], 2).tolist() == [[1.0], [2.0]]
+    assert unit_doses([1, 2], 2).tolist() == [1.0, 2.0]
+    assert dose_table([1.0], 0).shape == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X: m.dose_response(X[:, :3], 1.0), r"'X' .* 20 features.* Got 3"),
+        (lambda m, X: m.dose_response(X, np.zeros((2, 2))), r"'doses' .* \(5\). Got shape \(2, 2"),
+        (lambda m, X: m.dose_response(X, [np.inf]), r"'doses' .* finite .* Got inf"),
+        (lambda m, X: m.effect(X, [1.0, 2.0]), r"'dose' .* \(5\). Got shape \(2,\)"),
+        (lambda m, X: m.effect(X, 1.0, [1.0, 2.0]), r"'baseline' .* Got shape \(2,\)"),
+        (lambda m, X: m.partial_effect(X, 2.0, 2.0), r"'second' .* differ .* Got 2 for both"),
+        (lambda m, X: m.fit(X, [1.0], treatment=np.zeros(5)), r"'y' .* Got shape \(1,\)"),
+        (lambda m, X: m.fit(X, np.zeros(5), treatment=[np.nan] * 5), r"'treatment' .* Got nan"),
+        (lambda m, X: AverageCurve(lambda d: 1.0).effect(X, 1.0), r"'average' .* Got shape \(\)"),
+        (
+            lambda m, X: ConstantCurve(m, max_units=0).fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'max_units' .* Got 0",
+        ),
+    ],
+)
+def test_errors_name_parameter_rule_and_value(call, message, data):
+    model = MODELS["line"]().fit(data.X, data.y, treatment=data.treatment)
+    with pytest.raises(ValueError, match=message):
+        call(model, data.X[:5])
+
+
+@pytest.mark.parametrize("name", ["forest", "constant", "zero"])
+def test_an_unfitted_model_says_so(name):
+    with pytest.raises(NotFittedError):
+        MODELS[name]().dose_response(np.zeros((2, 20)), 1.0)
