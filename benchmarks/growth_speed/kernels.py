@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.dtypes import BIN_DTYPE, ROW_DTYPE
+from doseforest.engines.local import aligned_sums
 from doseforest.growth.frontier import Splits
 from doseforest.growth.statistic import MeanCurveStatistic, mean_curve_statistic
 from growth_speed.settings import N_BINS, SEED, Effort, cpu_of
@@ -74,7 +75,7 @@ class KernelCase:
             statistic=mean_curve_statistic(curves, quadrature=np.ones(n_channels)),
             n_bins=np.full(KERNEL_FEATURES, N_BINS, np.int32),
             features=np.arange(KERNEL_FEATURES, dtype=np.int32)[None, :],
-            sums=np.zeros((SCAN_NODES, n_cells, n_channels)),
+            sums=aligned_sums((SCAN_NODES, n_cells, n_channels)),
             counts=np.zeros((SCAN_NODES, n_cells), np.uint32),
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import Array, IntArray
+from doseforest.dtypes import Array, FloatArray, IntArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.split_search import scan_histograms
@@ -17,6 +19,7 @@ from doseforest.leaves.leaf_sums import LeafRows, LeafSums, fill_leaves
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
 ROWS_PER_BIN_TO_KEEP = 4
+_CACHE_LINE = 64
 FAMILIES_AT_ONCE = 8192  # bounds the lists of a batch, not the histograms: those live in tiles
 
 
@@ -210,7 +213,7 @@ class _HistogramSlots:
 
     def __init__(self, n_slots: int, n_cells: int, n_channels: int) -> None:
         self.n_slots = n_slots
-        self.sums = np.empty((n_slots, n_cells, n_channels))
+        self.sums = aligned_sums((n_slots, n_cells, n_channels))
         self.counts = np.empty((n_slots, n_cells), np.uint32)
         self.clear()
 
@@ -259,3 +262,11 @@ class _HistogramSlots:
             for node in nodes.tolist():
                 if node in self._slot_of_node:
                     self._free.append(self._slot_of_node.pop(node))
+
+
+def aligned_sums(shape: tuple[int, int, int]) -> FloatArray:
+    """Sums that start on a cache line; inside one, accumulation takes a fifth longer."""
+    n_bytes = 8 * math.prod(shape)
+    memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    return memory[start : start + n_bytes].view(np.float64).reshape(shape)
