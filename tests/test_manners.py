@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,3 +131,13 @@ def test_scikit_learns_own_checks_pass(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks themselves warn about what they skip
         check(estimator)
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    namespace = {}
+    exec(code, namespace)
+    assert namespace["forest"].predict(namespace["X"]).shape == (5000, 11)
+    assert (tmp_path / "model.dose").exists()
