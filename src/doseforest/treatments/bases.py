@@ -52,7 +52,7 @@ class FittedBasis(Protocol):
         """Values of the functions, (n, n_functions)."""
 
     def derivative(self, doses: Any) -> FloatArray:
-        """Derivatives by the dose, (n, n_functions); NotImplementedError where there are none."""
+        """Derivatives by the dose, (n, n_functions); TypeError where there are none."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the basis as plain values; TypeError where that cannot be."""
@@ -119,7 +119,7 @@ class IndicatorBasis:
 
     def derivative(self, doses: Any) -> NoReturn:
         """Raise: levels have no derivative."""
-        raise NotImplementedError(
+        raise TypeError(
             "Indicators of levels have no derivative. Compare two levels instead, or use a basis "
             "that treats the dose as a quantity, such as Legendre."
         )
@@ -179,7 +179,7 @@ class UserBasis:
     def derivative(self, doses: Any) -> FloatArray:
         """Derivatives by the dose, (n, n_functions), where they were given."""
         if self.derivatives is None:
-            raise NotImplementedError(
+            raise TypeError(
                 "A derivative of the user's functions is not known. Give 'derivatives' to "
                 "UserFunctions."
             )
