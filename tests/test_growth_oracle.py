@@ -69,7 +69,9 @@ def test_every_split_gains_what_scikit_learn_would_gain(seed, n, p, k, min_leaf,
     tolerance = 1e-9 if exact else ARBITRARY_TOLERANCE
     for number, rows in rows_by_node(forest, x).items():
         expected = best_stump_gain(x[rows], scaled[rows], min_leaf)
-        assert forest.gains[number] == pytest.approx(expected, rel=tolerance, abs=tolerance * scale)
+        # scikit-learn subtracts sums of squares, so its own rounding goes by their size.
+        least = (1e-13 if exact else tolerance) * scale
+        assert forest.gains[number] == pytest.approx(expected, rel=tolerance, abs=least)
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
@@ -134,8 +136,8 @@ def test_the_first_split_equals_brute_force(name, seed, n, k, min_leaf, share_mi
     )
     # Weighted channels are rounded to the grid, a relative 2^-24 of the largest value.
     tolerance = 1e-4 if weighted else 1e-9
-    size = expected if len(forest.forest_.nodes) == 1 else forest.forest_.gains[0]
-    assert size == pytest.approx(expected, rel=tolerance, abs=tolerance * n)
+    # A leaf has gain 0: a split that was missed shows as well as a wrong one.
+    assert forest.forest_.gains[0] == pytest.approx(expected, rel=tolerance, abs=tolerance * n)
 
 
 @pytest.mark.parametrize("name", sorted(CURVE_DISTANCES))
