@@ -347,6 +347,34 @@ NB_MODULE(_core, m) {
       "out_of_bag"_a.none(), array("row_ids").none(), "n_threads"_a, array("out"), array("used"));
 
   m.def(
+      "score",
+      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<double, 1> leaf_values,
+         In<double, 1> leaf_constants, In<double, 1> leaf_slopes, In<int64_t, 1> term_starts,
+         In<int32_t, 1> term_features, In<double, 1> term_coefficients, In<double, 2> x,
+         In<double, 2> doses, int64_t n_threads, Out<double, 2> out) {
+        const Ensemble trees{
+            nodes_of(nodes),    roots.data(),       leaf_values.data(),   leaf_constants.data(),
+            leaf_slopes.data(), term_starts.data(), term_features.data(), term_coefficients.data(),
+            rows_of(roots),     columns_of(x)};
+        require(rows_of(leaf_constants) == rows_of(leaf_values) &&
+                    rows_of(leaf_slopes) == rows_of(leaf_values) &&
+                    rows_of(term_starts) == rows_of(leaf_values) + 1 &&
+                    rows_of(term_coefficients) == rows_of(term_features),
+                "leaves and their terms do not fit");
+        const bool shared = rows_of(doses) == 1;
+        require(shared || rows_of(doses) == rows_of(x), "one row of doses per row, or one for all");
+        require(rows_of(out) == rows_of(x) && columns_of(out) == columns_of(doses),
+                "one result per row and dose");
+        unlocked([&] {
+          score_rows(trees, x.data(), rows_of(x), doses.data(), shared, columns_of(doses),
+                     n_threads, out.data());
+        });
+      },
+      array("roots"), array("nodes"), array("leaf_values"), array("leaf_constants"),
+      array("leaf_slopes"), array("term_starts"), array("term_features"),
+      array("term_coefficients"), array("x"), array("doses"), "n_threads"_a, array("out"));
+
+  m.def(
       "bin_values",
       [](In<double, 2> x, In<double, 1> edges, In<int64_t, 1> edge_starts, int64_t n_threads,
          Out<uint8_t, 2> out) {

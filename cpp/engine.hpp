@@ -77,6 +77,11 @@ void average_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t
                   const Sampling* out_of_bag, const int64_t* row_ids, int64_t n_threads,
                   double* out, int32_t* used);
 
+// Sum over boosted trees for each row at each dose; the doses ascend in each row, and with
+// `shared_doses` there is one row of them.
+void score_rows(const Ensemble& trees, const double* x, int64_t n_rows, const double* doses,
+                bool shared_doses, int64_t n_doses, int64_t n_threads, double* out);
+
 // Bins of raw values: the number of edges below the value; NaN goes to the bin after the last.
 void bin_values(const double* x, int64_t n_rows, int64_t n_features, const double* edges,
                 const int64_t* edge_starts, int64_t n_threads, uint8_t* out);

@@ -14,6 +14,7 @@ namespace {
 #include "accumulate.hpp"
 #include "average.hpp"
 #include "scan.hpp"
+#include "score.hpp"
 
 // Common numbers of channels get code with the loop over channels unrolled into registers.
 template <class Call>
@@ -77,7 +78,7 @@ void scan(const TrainingRows& data, const SplitRule& rule, const int32_t* featur
 #define TEXT(build) TEXT_OF(build)
 
 extern const Kernels TABLE_NAME(KERNEL_BUILD);
-const Kernels TABLE_NAME(KERNEL_BUILD) = {TEXT(KERNEL_BUILD), accumulate_any, subtract, scan,
-                                          average};
+const Kernels TABLE_NAME(KERNEL_BUILD) = {
+    TEXT(KERNEL_BUILD), accumulate_any, subtract, scan, average, score};
 
 }  // namespace doseforest

@@ -16,7 +16,8 @@ struct Node {
 };
 static_assert(sizeof(Node) == 16);
 
-enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2 };
+// ZERO_MISSING, in boosted trees only: zero counts as a missing value.
+enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2, ZERO_MISSING = 4 };
 
 // The training rows as the kernels read them.
 struct TrainingRows {
@@ -77,6 +78,21 @@ struct Leaves {
   int64_t width;
 };
 
+// Boosted trees of covariates and a dose, whose leaves are lines in them; TreeEnsemble in
+// nuisance/tree_ensemble.py is its twin.
+struct Ensemble {
+  const Node* nodes;                // (n_nodes,), tree after tree; feature n_features is the dose
+  const int64_t* roots;             // (n_trees,)
+  const double* leaf_values;        // (n_leaves,), where one of the leaf's covariates is missing
+  const double* leaf_constants;     // (n_leaves,)
+  const double* leaf_slopes;        // (n_leaves,), by the dose
+  const int64_t* term_starts;       // (n_leaves + 1,)
+  const int32_t* term_features;     // (n_terms,), below n_features
+  const double* term_coefficients;  // (n_terms,)
+  int64_t n_trees;
+  int64_t n_features;  // without the dose
+};
+
 // One build of the vectorised kernels.
 struct Kernels {
   const char* name;
@@ -102,6 +118,13 @@ struct Kernels {
                   const int64_t* row_ids,
                   double* out,     // OUT (n_rows, width)
                   int32_t* used);  // OUT (n_rows,): trees behind a row
+
+  // Sum over boosted trees for each row at each of its doses.
+  void (*score)(const Ensemble& trees, const double* x, int64_t n_rows,
+                const double* doses,  // ascending in each row
+                int64_t dose_stride,  // 0: one row of doses serves all
+                int64_t n_doses,
+                double* out);  // OUT (n_rows, n_doses)
 };
 
 }  // namespace doseforest

@@ -12,6 +12,7 @@ namespace doseforest {
 namespace {
 
 constexpr int64_t CHUNK_ROWS = 4096;
+constexpr int64_t SCORED_ROWS = 256;     // a row visits hundreds of boosted trees
 constexpr int64_t PREFETCH_ROWS = 24;    // rows between a prefetch and its use
 constexpr int64_t BRIEF_WORK = 1 << 16;  // row visits that do not deserve a thread
 
@@ -151,6 +152,19 @@ void average_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t
                       row_ids ? row_ids + first : nullptr, out + first * forest.width,
                       used + first);
   });
+}
+
+void score_rows(const Ensemble& trees, const double* x, int64_t n_rows, const double* doses,
+                bool shared_doses, int64_t n_doses, int64_t n_threads, double* out) {
+  const int64_t stride = shared_doses ? 0 : n_doses;
+  const int64_t n_chunks = (n_rows + SCORED_ROWS - 1) / SCORED_ROWS;
+  parallel_for(n_chunks, n_threads, n_rows * n_doses * trees.n_trees < BRIEF_WORK,
+               [&](int64_t chunk, int64_t, const StopFlag&) {
+                 const int64_t first = chunk * SCORED_ROWS;
+                 kernels().score(trees, x + first * trees.n_features,
+                                 std::min(SCORED_ROWS, n_rows - first), doses + first * stride,
+                                 stride, n_doses, out + first * n_doses);
+               });
 }
 
 void bin_values(const double* x, int64_t n_rows, int64_t n_features, const double* edges,

@@ -148,6 +148,20 @@ def average(
     out: NDArray[np.float64],  # OUT (n_rows, n_leaf_channels)
     used: NDArray[np.int32],  # OUT (n_rows,)
 ) -> None: ...
+def score(
+    roots: NDArray[np.int64],
+    nodes: NDArray[np.uint8],
+    leaf_values: NDArray[np.float64],
+    leaf_constants: NDArray[np.float64],
+    leaf_slopes: NDArray[np.float64],
+    term_starts: NDArray[np.int64],  # IN (n_leaves + 1,)
+    term_features: NDArray[np.int32],
+    term_coefficients: NDArray[np.float64],
+    x: NDArray[np.float64],  # IN (n_rows, n_features), without the dose
+    doses: NDArray[np.float64],  # IN (n_rows or 1, n_doses), ascending in each row
+    n_threads: int,
+    out: NDArray[np.float64],  # OUT (n_rows, n_doses)
+) -> None: ...
 def bin_values(
     x: NDArray[np.float64],
     edges: NDArray[np.float64],

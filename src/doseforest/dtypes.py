@@ -24,6 +24,7 @@ NODE_DTYPE = np.dtype(
 )
 LEAF = 1
 MISSING_LEFT = 2
+ZERO_MISSING = 4  # in boosted trees: zero counts as a missing value
 MAX_FEATURES = 2**16 - 1  # what a node's feature field can hold
 
 Array = NDArray[Any]

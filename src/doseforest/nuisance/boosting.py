@@ -1,15 +1,14 @@
-"""Boosted trees on covariates and dose, by LightGBM."""
+"""Boosted trees on covariates and dose, fitted by LightGBM and kept as plain arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from doseforest.dtypes import FloatArray
-
-PREDICTED_ROWS = 262_144  # rows of (unit, dose) that are scored at once
+from doseforest.nuisance.booster_conversion import ensemble_from_booster
+from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,38 +28,6 @@ LINEAR_TREES = BoostingRecipe(n_trees=400, n_leaves=16, linear=True)
 PLAIN_TREES = BoostingRecipe(n_trees=200, n_leaves=8, linear=False)
 
 
-@dataclass(frozen=True, slots=True)
-class BoostedTrees:
-    """A fitted booster of covariates and dose."""
-
-    booster: Any  # lightgbm.Booster
-    n_trees: int
-
-    def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-        out = np.empty(len(X))
-        for first in range(0, len(X), PREDICTED_ROWS):
-            rows = slice(first, first + PREDICTED_ROWS)
-            table = np.column_stack([X[rows], dose[rows]])
-            out[rows] = self.booster.predict(table, num_iteration=self.n_trees)
-        return out
-
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Mean outcome of each row at each dose, shape (n_rows, n_doses)."""
-        out = np.empty((len(X), len(doses)))
-        at_once = max(1, PREDICTED_ROWS // len(doses))
-        for first in range(0, len(X), at_once):
-            block = X[first : first + at_once]
-            repeated = np.repeat(block, len(doses), axis=0)
-            values = self.predict(repeated, np.tile(doses, len(block)))
-            out[first : first + at_once] = values.reshape(len(block), len(doses))
-        return out
-
-    def shorter(self, n_trees: int) -> BoostedTrees:
-        """Return the same booster cut after its first trees."""
-        return BoostedTrees(self.booster, n_trees)
-
-
 def fit_boosting(
     X: FloatArray,
     dose: FloatArray,
@@ -71,7 +38,7 @@ def fit_boosting(
     binary: bool = False,
     seed: int = 0,
     n_threads: int = 1,
-) -> BoostedTrees:
+) -> TreeEnsemble:
     """Boost trees; a binary outcome by likelihood.
 
     Examples
@@ -101,4 +68,4 @@ def fit_boosting(
     }
     data = lightgbm.Dataset(np.column_stack([X, dose]), y, weight=weights, params=parameters)
     booster = lightgbm.train(parameters, data, recipe.n_trees)
-    return BoostedTrees(booster, recipe.n_trees)
+    return ensemble_from_booster(booster)

@@ -18,11 +18,11 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.boosting import (
     LINEAR_TREES,
     PLAIN_TREES,
-    BoostedTrees,
     BoostingRecipe,
     fit_boosting,
 )
 from doseforest.nuisance.spline_core import SplineCore, fit_spline_core
+from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
 EARLY_TREES = 150  # of the boosted residual, beside all of them
 
@@ -42,7 +42,7 @@ class BoostedCore:
     """The spline core plus trees boosted on its residuals."""
 
     core: SplineCore
-    trees: BoostedTrees
+    trees: TreeEnsemble
 
     def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
         """Mean outcome of each row at its own dose."""
@@ -68,7 +68,7 @@ def fit_members(
     """Fit every member of the stack."""
     core = fit_spline_core(X, dose, y, weights=weights, seed=seed)
 
-    def boost(target: FloatArray, recipe: BoostingRecipe, *, binary: bool) -> BoostedTrees:
+    def boost(target: FloatArray, recipe: BoostingRecipe, *, binary: bool) -> TreeEnsemble:
         return fit_boosting(
             X, dose, target, recipe, weights=weights, binary=binary, seed=seed, n_threads=n_threads
         )
