@@ -119,6 +119,29 @@ def test_curves_are_predictions_at_each_dose():
             np.testing.assert_allclose(curves[:, column], at_dose, atol=1e-9)
 
 
+def test_own_doses_are_answered_like_a_grid_of_them():
+    rng, x, dose = rows(n=200)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    y = np.nan_to_num(x[:, 0]) * dose + rng.normal(size=200)
+    fitted = cross_fit_stack(x, dose, y, np.arange(200) % 2)
+    own = rng.uniform(-1, 11, size=(200, 3))
+    models = [*fitted.full.members.values(), fitted.full]
+    for answer in [*(model.curves for model in models), fitted.curves_out_of_fold]:
+        at_all_doses = answer(x, own.ravel()).reshape(200, 200, 3)
+        expected = at_all_doses[np.arange(200), np.arange(200)]
+        np.testing.assert_allclose(answer(x, own), expected, atol=1e-9)
+
+
+def test_own_doses_of_many_rows_are_worked_off_in_blocks():
+    rng, x, dose = rows(n=300)
+    core = fit_spline_core(x, dose, x[:, 0] * dose + rng.normal(size=300))
+    many, own = np.tile(x, (30, 1)), rng.uniform(0, 10, size=(9000, 4))
+    whole = core.curves(many, own)
+    parts = [core.curves(many[k : k + 700], own[k : k + 700]) for k in range(0, 9000, 700)]
+    # Matrix products of another height may add up in another order.
+    np.testing.assert_allclose(whole, np.concatenate(parts), rtol=1e-10)
+
+
 def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
     rng, x, dose = rows(n=3000)
     truth = expit(x[:, 0] + 0.4 * (dose - 5))

@@ -1,4 +1,4 @@
-"""The default outcome model: a convex stack around the spline core.
+"""Fitting the default outcome model: a convex stack around the spline core.
 
 Members are fitted on each fold's complement and on everything. The fits on the complements give
 out-of-fold predictions at the observed doses, which set the weights, and cross-fitted curves; the
@@ -7,9 +7,8 @@ fits on everything answer for new units.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import nnls
@@ -21,39 +20,11 @@ from doseforest.nuisance.boosting import (
     BoostingRecipe,
     fit_boosting,
 )
-from doseforest.nuisance.spline_core import SplineCore, fit_spline_core
+from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
+from doseforest.nuisance.spline_core import fit_spline_core
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
 EARLY_TREES = 150  # of the boosted residual, beside all of them
-
-
-class OutcomeModel(Protocol):
-    """A fitted model of the mean outcome given covariates and dose."""
-
-    def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Mean outcome of each row at each dose, shape (n_rows, n_doses)."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoostedCore:
-    """The spline core plus trees boosted on its residuals."""
-
-    core: SplineCore
-    trees: TreeEnsemble
-
-    def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-        return self._kept(self.core.predict(X, dose) + self.trees.predict(X, dose))
-
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Mean outcome of each row at each dose."""
-        return self._kept(self.core.curves(X, doses) + self.trees.curves(X, doses))
-
-    def _kept(self, values: FloatArray) -> FloatArray:
-        return np.clip(values, 0.0, 1.0) if self.core.binary else values
 
 
 def fit_members(
@@ -73,7 +44,7 @@ def fit_members(
             X, dose, target, recipe, weights=weights, binary=binary, seed=seed, n_threads=n_threads
         )
 
-    residual = boost(y - core.predict(X, dose), LINEAR_TREES, binary=False)
+    residual = boost(y - core.predict(X, dose, n_threads=n_threads), LINEAR_TREES, binary=False)
     return {
         "core": core,
         "core, boosted early": BoostedCore(core, residual.shorter(EARLY_TREES)),
@@ -81,31 +52,6 @@ def fit_members(
         "linear trees": boost(y, LINEAR_TREES, binary=core.binary),
         "trees": boost(y, PLAIN_TREES, binary=core.binary),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """A convex combination of members."""
-
-    members: Mapping[str, OutcomeModel]
-    weights: Mapping[str, float]  # not negative, adding up to 1
-
-    def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-        return self._mix(lambda member: member.predict(X, dose), (len(X),))
-
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Mean outcome of each row at each dose."""
-        return self._mix(lambda member: member.curves(X, doses), (len(X), len(doses)))
-
-    def _mix(
-        self, answer: Callable[[OutcomeModel], FloatArray], shape: tuple[int, ...]
-    ) -> FloatArray:
-        total = np.zeros(shape)
-        for name, weight in self.weights.items():
-            if weight > 0:
-                total += weight * answer(self.members[name])
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +63,18 @@ class CrossFittedOutcome:
     folds: IntArray  # (n_rows,)
     observed: FloatArray  # (n_rows,) out-of-fold prediction at each row's own dose
 
-    def curves_out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Curves of the training rows from the stacks that have not seen them."""
-        out = np.empty((len(X), len(doses)))
+    def curves_out_of_fold(
+        self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1
+    ) -> FloatArray:
+        """Curves of the training rows from the stacks that have not seen them.
+
+        The doses are a grid (n_doses,) or each row's own (n_rows, n_doses).
+        """
+        out = np.empty((len(X), doses.shape[-1]))
         for fold, stack in enumerate(self.by_fold):
             rows = self.folds == fold
-            out[rows] = stack.curves(X[rows], doses)
+            own = doses if doses.ndim == 1 else doses[rows]
+            out[rows] = stack.curves(X[rows], own, n_threads=n_threads)
         return out
 
 
@@ -165,7 +117,9 @@ def cross_fit_stack(
     for fold, members in enumerate(without):
         rows = folds == fold
         for column, name in enumerate(names):
-            predictions[rows, column] = members[name].predict(X[rows], dose[rows])
+            predictions[rows, column] = members[name].predict(
+                X[rows], dose[rows], n_threads=n_threads
+            )
     shares = convex_weights(predictions, y, weights)
     mixture = dict(zip(names, shares.tolist(), strict=True))
     return CrossFittedOutcome(

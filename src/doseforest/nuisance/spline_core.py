@@ -1,4 +1,4 @@
-"""The spline core: splines of the dose, terms of the covariates, and the products that matter.
+"""Fitting the spline core: splines of the dose, terms of covariates, and products that matter.
 
 Main effects, the linear terms of the covariates and a spline of the dose, carry next to no
 penalty: shrinking them would shrink the very direction that drives the treatment, and leave its
@@ -22,6 +22,7 @@ from sklearn.linear_model import lars_path_gram
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.covariate_terms import CovariateTerms, fit_covariate_terms
 from doseforest.nuisance.fold_moments import FoldMoments, fold_blocks, sum_moments
+from doseforest.nuisance.spline_model import SplineCore
 from doseforest.treatments.splines import Spline, SplineBasis
 
 N_FOLDS = 4
@@ -35,43 +36,6 @@ LASSO_RANGE = 1e-2  # smallest over largest penalty
 LASSO_JITTER = 1e-3  # keeps nearly collinear terms apart
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # per row, on standardised terms
 NEWTON_STEPS = 25
-BLOCK_ROWS = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class SplineCore:
-    """A fitted core: ``sum_k b_k(x) B_k(t)``, through a logistic link for a binary outcome."""
-
-    terms: CovariateTerms
-    basis: SplineBasis
-    dose_coefficients: FloatArray  # (n_functions,), B_0 = 1 included
-    term_coefficients: FloatArray  # (n_terms, PRODUCTS) of products with B_0, B_1, …
-    binary: bool
-
-    def predict(self, X: FloatArray, dose: FloatArray) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-        out = np.empty(len(X))
-        for first in range(0, len(X), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
-            functions = self.basis.evaluate(dose[rows])
-            out[rows] = (self._coefficients(X[rows]) * functions).sum(axis=1)
-        return expit(out) if self.binary else out
-
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Mean outcome of each row at each dose, shape (n_rows, n_doses)."""
-        functions = self.basis.evaluate(doses)
-        out = np.empty((len(X), len(doses)))
-        for first in range(0, len(X), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
-            out[rows] = self._coefficients(X[rows]) @ functions.T
-        return expit(out) if self.binary else out
-
-    def _coefficients(self, X: FloatArray) -> FloatArray:
-        """Coefficients b_k(x) of each row, (n_rows, n_functions)."""
-        coefficients = np.tile(self.dose_coefficients, (len(X), 1))
-        n_products = self.term_coefficients.shape[1]
-        coefficients[:, :n_products] += self.terms.evaluate(X) @ self.term_coefficients
-        return coefficients
 
 
 @dataclass(frozen=True, slots=True)
