@@ -104,6 +104,7 @@ FORGERIES = {
     "a leaf turned into a split": broken_node("flags", -1, 0),
     "roots out of order": set_value("roots", 1, 0),
     "a root beyond the nodes": set_value("roots", -1, 10**6),
+    "roots whose difference overflows": set_value("roots", [1, 2], [2**63 - 1, -(2**63)]),
     "a NaN in a leaf": set_value("leaf_sums", (0, 0), np.nan),
     "an infinite weight": set_value("leaf_weights", 0, np.inf),
     "a negative weight": set_value("leaf_weights", 0, -1.0),

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.sampling import HONESTY_CODES, SamplingPlan
-from doseforest.dtypes import LEAF, MAX_FEATURES, MISSING_LEFT, NODE_DTYPE, Array, IntArray
+from doseforest.dtypes import LEAF, MAX_FEATURES, MISSING_LEFT, NODE_DTYPE, Array
 from doseforest.leaves.leaf_curves import LEAF_CURVES, leaf_curve_from_json
 from doseforest.prediction.container import ForestFileError, read_container, write_container
 from doseforest.prediction.forest import Forest
+from doseforest.prediction.node_checks import check_trees, require_of
 
 KIND = "forest"
 FORMAT_VERSION = 1  # of the forest inside the container; raised when a reader must know more
@@ -141,10 +142,8 @@ def _count(metadata: dict[str, Any], name: str, most: int) -> int:
 
 def _check(forest: Forest) -> None:
     """Refuse a forest that cannot be walked or whose numbers are not finite."""
-    nodes, roots = forest.nodes, forest.roots
-    n_nodes, n_leaves = len(nodes), len(forest.leaf_weights)
-    _require(n_nodes > 0 and len(roots) > 0, "has no trees")
-    _require(len(forest.gains) == n_nodes, "has not one gain per node")
+    n_leaves = len(forest.leaf_weights)
+    _require(len(forest.gains) == len(forest.nodes), "has not one gain per node")
     _require(
         forest.leaf_sums.shape == (n_leaves, len(forest.fallback)),
         "has leaf sums that do not fit its leaves",
@@ -158,31 +157,14 @@ def _check(forest: Forest) -> None:
     except ValueError as error:
         raise ForestFileError(str(error)) from None
 
-    _require(roots[0] == 0 and bool((np.diff(roots) > 0).all()), "has roots out of order")
-    _require(int(roots[-1]) < n_nodes, "has a root beyond its nodes")
-    _require(not (nodes["flags"] & ~np.uint8(LEAF | MISSING_LEFT)).any(), "has unknown node flags")
-    is_leaf = (nodes["flags"] & LEAF) > 0
-    leaf_numbers = nodes["left"][is_leaf]
-    _require(
-        len(leaf_numbers) == n_leaves
-        and np.array_equal(leaf_numbers, np.arange(n_leaves, dtype=np.int32)),
-        "has leaves out of order",
+    check_trees(
+        forest.nodes,
+        forest.roots,
+        n_leaves=n_leaves,
+        n_features=forest.n_features,
+        flags=LEAF | MISSING_LEFT,
+        owner="forest",
     )
-    # Breadth-first order: the k-th split of a tree owns the k-th pair of nodes behind the root.
-    # That leaves no room for a link to another tree, to itself or back up.
-    sizes = np.diff(np.append(roots, n_nodes))
-    tree = np.repeat(np.arange(len(roots)), sizes)
-    splits = np.flatnonzero(~is_leaf)
-    splits_before: IntArray = np.cumsum(~is_leaf) - ~is_leaf
-    rank: IntArray = splits_before[splits] - splits_before[roots[tree[splits]]]
-    expected = roots[tree[splits]] + 1 + 2 * rank
-    _require(np.array_equal(nodes["left"][splits], expected), "has broken links between nodes")
-    _require(bool((expected > splits).all()), "has a node that leads back up")
-    n_splits = np.bincount(tree[splits], minlength=len(roots))
-    _require(np.array_equal(sizes, 2 * n_splits + 1), "has trees of the wrong size")
-    _require(bool((nodes["feature"][splits] < forest.n_features).all()), "splits on no feature")
-
-    _require(not np.isnan(nodes["threshold"]).any(), "has a NaN threshold")
     for name in ("gains", "leaf_sums", "leaf_weights", "fallback"):
         _require(
             bool(np.isfinite(getattr(forest, name)).all()), f"has a non-finite number in {name}"
@@ -191,5 +173,4 @@ def _check(forest: Forest) -> None:
 
 
 def _require(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ForestFileError(f"the forest {problem}; the file is damaged, save the forest again")
+    require_of("forest", condition, problem)
