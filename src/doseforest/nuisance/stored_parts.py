@@ -1,0 +1,199 @@
+"""The parts of a stored outcome model, spline cores and trees: to arrays, and back with checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import (
+    LEAF,
+    MISSING_LEFT,
+    NODE_DTYPE,
+    ZERO_MISSING,
+    Array,
+    FloatArray,
+    IntArray,
+)
+from doseforest.nuisance.covariate_terms import CovariateTerms
+from doseforest.nuisance.spline_model import SplineCore
+from doseforest.nuisance.tree_ensemble import LINKS, TreeEnsemble
+from doseforest.prediction.node_checks import check_trees, require_of
+from doseforest.treatments.splines import SplineBasis
+
+OWNER = "outcome model"
+require = partial(require_of, OWNER)
+
+ArrayTypes = dict[str, tuple[np.dtype[Any], int]]  # type and number of dimensions
+_FLOATS, _INTEGERS = np.dtype("<f8"), np.dtype("<i8")
+_TERM_ARRAYS: ArrayTypes = {
+    "median": (_FLOATS, 1),
+    "mean": (_FLOATS, 1),
+    "scale": (_FLOATS, 1),
+    "gappy": (_INTEGERS, 1),
+    "hinge_feature": (_INTEGERS, 1),
+    "hinge_knot": (_FLOATS, 1),
+    "step_feature": (_INTEGERS, 1),
+    "step_knot": (_FLOATS, 1),
+}
+CORE_ARRAYS: ArrayTypes = {
+    **_TERM_ARRAYS,
+    "dose_range": (_FLOATS, 1),
+    "knots": (_FLOATS, 1),
+    "basis_coefficients": (_FLOATS, 2),
+    "bends": (_FLOATS, 1),
+    "dose_coefficients": (_FLOATS, 1),
+    "term_coefficients": (_FLOATS, 2),
+}
+TREE_ARRAYS: ArrayTypes = {
+    "roots": (_INTEGERS, 1),
+    "nodes": (NODE_DTYPE, 1),
+    "leaf_values": (_FLOATS, 1),
+    "leaf_constants": (_FLOATS, 1),
+    "leaf_slopes": (_FLOATS, 1),
+    "term_starts": (_INTEGERS, 1),
+    "term_features": (np.dtype("<i4"), 1),
+    "term_coefficients": (_FLOATS, 1),
+}
+
+
+def core_to_arrays(core: SplineCore) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Plain values and arrays of a spline core."""
+    basis = core.basis
+    arrays: dict[str, Array] = {
+        **{name: getattr(core.terms, name) for name in _TERM_ARRAYS},
+        "dose_range": np.array([basis.low, basis.high]),
+        "knots": np.array(basis.knots),
+        "basis_coefficients": np.array(basis.coefficients),
+        "bends": np.array(basis.bends),
+        "dose_coefficients": core.dose_coefficients,
+        "term_coefficients": core.term_coefficients,
+    }
+    return {"binary": core.binary}, arrays
+
+
+def core_from_arrays(
+    values: Mapping[str, Any], arrays: Mapping[str, Array], n_features: int
+) -> SplineCore:
+    """Put a spline core together again; ForestFileError if its parts do not fit."""
+    own = _checked(arrays, CORE_ARRAYS)
+    terms = CovariateTerms(**{name: own[name] for name in _TERM_ARRAYS})
+    _check_terms(terms, n_features)
+    basis = _basis(own["dose_range"], own["knots"], own["basis_coefficients"], own["bends"])
+    require(
+        len(own["dose_coefficients"]) == basis.n_functions
+        and len(own["term_coefficients"]) == terms.n_terms
+        and own["term_coefficients"].shape[1] <= basis.n_functions,
+        "has coefficients that do not fit its terms",
+    )
+    require(isinstance(values["binary"], bool), "does not say whether outcomes are binary")
+    return SplineCore(
+        terms=terms,
+        basis=basis,
+        dose_coefficients=own["dose_coefficients"],
+        term_coefficients=own["term_coefficients"],
+        binary=values["binary"],
+    )
+
+
+def _check_terms(terms: CovariateTerms, n_features: int) -> None:
+    require(
+        all(len(own) == n_features for own in (terms.median, terms.mean, terms.scale))
+        and len(terms.hinge_feature) == len(terms.hinge_knot)
+        and len(terms.step_feature) == len(terms.step_knot),
+        "has terms that do not fit its covariates",
+    )
+    require(bool((terms.scale > 0).all()), "has a covariate without a scale")
+    for features in (terms.gappy, terms.hinge_feature, terms.step_feature):
+        _require_covariates(features, n_features)
+
+
+def _basis(
+    ends: FloatArray, knots: FloatArray, coefficients: FloatArray, bends: FloatArray
+) -> SplineBasis:
+    require(len(ends) == 2 and ends[0] < ends[1], "has no range of doses")
+    require(
+        len(knots) >= 2
+        and knots[0] == 0
+        and knots[-1] == 1
+        and bool((knots[1:] > knots[:-1]).all()),
+        "has knots out of order",
+    )
+    require(
+        coefficients.shape == (len(knots) + 2, len(bends)),
+        "has a basis that does not fit its knots",
+    )
+    return SplineBasis(
+        low=float(ends[0]),
+        high=float(ends[1]),
+        knots=tuple(knots.tolist()),
+        coefficients=tuple(map(tuple, coefficients.tolist())),
+        bends=tuple(bends.tolist()),
+    )
+
+
+def trees_to_arrays(trees: TreeEnsemble) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Plain values and arrays of boosted trees."""
+    values = {"n_trees": trees.n_trees, "link": trees.link}
+    return values, {name: getattr(trees, name) for name in TREE_ARRAYS}
+
+
+def trees_from_arrays(
+    values: Mapping[str, Any], arrays: Mapping[str, Array], n_features: int
+) -> TreeEnsemble:
+    """Put boosted trees together again; ForestFileError if they cannot be walked."""
+    own = _checked(arrays, TREE_ARRAYS)
+    n_leaves, n_terms = len(own["leaf_values"]), len(own["term_features"])
+    check_trees(
+        own["nodes"],
+        own["roots"],
+        n_leaves=n_leaves,
+        n_features=n_features + 1,  # the dose comes last
+        flags=LEAF | MISSING_LEFT | ZERO_MISSING,
+        owner=OWNER,
+    )
+    starts = own["term_starts"]
+    require(
+        len(own["leaf_constants"]) == n_leaves
+        and len(own["leaf_slopes"]) == n_leaves
+        and len(own["term_coefficients"]) == n_terms
+        and len(starts) == n_leaves + 1,
+        "has terms that do not fit its leaves",
+    )
+    require(
+        starts[0] == 0 and starts[-1] == n_terms and bool((starts[1:] >= starts[:-1]).all()),
+        "has terms out of order",
+    )
+    _require_covariates(own["term_features"], n_features)
+    link = values["link"]
+    require(link in LINKS, f"has the unknown link {link!r:.80}")
+    n_trees = checked_count(values, "n_trees", 1, len(own["roots"]))
+    return TreeEnsemble(**own, n_features=n_features, n_trees=n_trees, link=link)
+
+
+def checked_count(values: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    """Return a whole number of a description; ForestFileError if it is out of range."""
+    value = values[name]
+    require(type(value) is int and least <= value <= most, f"has {name} out of range")
+    return int(value)
+
+
+def _checked(arrays: Mapping[str, Array], types: ArrayTypes) -> dict[str, Any]:
+    """Arrays of the right types, with nothing but finite numbers in them."""
+    for name, (dtype, n_dimensions) in types.items():
+        require(name in arrays, f"lacks the array {name!r}")
+        array = arrays[name]
+        require(
+            array.dtype == dtype and array.ndim == n_dimensions,
+            f"has an array {name!r} of the wrong type or shape",
+        )
+        finite = dtype.kind != "f" or bool(np.isfinite(array).all())
+        require(finite, f"has a non-finite number in {name}")
+    return {name: arrays[name] for name in types}
+
+
+def _require_covariates(features: IntArray, n_features: int) -> None:
+    inside = (features >= 0) & (features < n_features)
+    require(bool(inside.all()), "has a term of no covariate")
