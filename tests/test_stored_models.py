@@ -244,7 +244,7 @@ DAMAGE = {
         core=described(metadata, "boosted_core")["trees"]
     ),
     "a part that comes later": set_entry("boosted_core", "trees", 99),
-    "a part before the first": set_entry("boosted_core", "core", -1),
+    "a part before the first": set_entry("boosted_core", "trees", -1),
     "an unknown kind": set_entry(TREES, "kind", "pickle"),
     "a kind that is no name": set_entry(TREES, "kind", []),
     "arrays that are no names": set_entry(TREES, "arrays", 3),

@@ -306,20 +306,23 @@ def test_scores_equal_their_twin(seed, n_trees, n_features, n_rows, n_doses):
     np.testing.assert_allclose(ensemble.curves(x, doses), expected, rtol=1e-12)
 
 
-def test_a_tree_of_great_depth_does_not_exhaust_the_stack():
-    n = 200_000  # splits on the dose, one below the other, each with one dose of its own
+@pytest.mark.parametrize("lean", ["left", "right"])
+def test_a_tree_of_great_depth_does_not_exhaust_the_stack(lean):
+    n = 200_000  # splits on the dose, one below the other, each with a leaf for one dose
+    doses = np.arange(n + 1.0)
+    splits = np.concatenate([[0], np.arange(1 if lean == "left" else 2, 2 * n - 1, 2)])
     nodes = np.zeros(2 * n + 1, NODE_DTYPE)
-    splits = np.concatenate([[0], np.arange(2, 2 * n, 2)])
     nodes["flags"] = LEAF
     nodes["flags"][splits] = 0
-    nodes["threshold"][splits] = np.arange(n)
     nodes["left"][splits] = np.arange(1, 2 * n, 2)
     nodes["left"][nodes["flags"] == LEAF] = np.arange(n + 1)
+    nodes["threshold"][splits] = doses[:-1] if lean == "right" else doses[-2::-1]
+    dose_of_leaf = doses if lean == "right" else np.append(doses[:1:-1], [0.0, 1.0])
     chain = TreeEnsemble(
         roots=np.array([0]),
         nodes=nodes,
         leaf_values=np.zeros(n + 1),
-        leaf_constants=np.arange(n + 1.0),
+        leaf_constants=dose_of_leaf,
         leaf_slopes=np.zeros(n + 1),
         term_starts=np.zeros(n + 2, np.int64),
         term_features=np.empty(0, np.int32),
@@ -328,8 +331,10 @@ def test_a_tree_of_great_depth_does_not_exhaust_the_stack():
         n_trees=1,
         link="identity",
     )
-    curves = chain.curves(np.empty((1, 0)), np.arange(n + 1.0))
-    np.testing.assert_array_equal(curves, [np.arange(n + 1.0)])
+    np.testing.assert_array_equal(chain.curves(np.empty((1, 0)), doses), [doses])
+    nodes["flags"][splits] = ZERO_MISSING
+    deep = np.array([7.0 if lean == "left" else n - 7.0])
+    np.testing.assert_array_equal(chain.predict(np.empty((1, 0)), deep), deep)
 
 
 def test_arrays_that_do_not_fit_are_refused_by_the_core(fitted):
