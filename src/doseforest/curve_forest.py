@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from doseforest.data.binning import MAX_BINS, fit_bins
 from doseforest.data.exact_grid import exact_channels
 from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
-from doseforest.dtypes import FloatArray
+from doseforest.data.table import BlockSource
+from doseforest.dtypes import FloatArray, IntArray
 from doseforest.engines.local import LocalEngine
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.growth.forest_builder import build_trees
@@ -31,6 +32,7 @@ from doseforest.leaves.leaf_sums import LeafRows
 from doseforest.machine import thread_count
 from doseforest.prediction.forest import Forest
 from doseforest.progress import ProgressBar
+from doseforest.timing import Stopwatch
 
 
 class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,6 +86,8 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     forest_ : Forest
         The finished forest.
+    seconds_ : dict
+        Time of growth and of filling the leaves.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only when X had names.
@@ -190,6 +194,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         row_ids: Any = None,
+        grows: Any = None,
     ) -> CurveForest:
         """Grow the forest.
 
@@ -215,6 +220,9 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Rows of a group enter a tree, and a half of it, together.
         row_ids : array of distinct integers, optional
             Names of the rows; with them the order of the rows does not matter.
+        grows : array of bool of shape (n_rows,), optional
+            Rows that may grow trees; the others fill their leaves. Needs ``honesty="none"``, for
+            it takes the place of a drawn honest half.
         """
         self._validate_params()
         inputs = check_inputs(
@@ -227,6 +235,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
             groups=groups,
             row_ids=row_ids,
+            grows=grows,
         )
         leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
         self._check_rules(inputs, leaf_curve)
@@ -274,7 +283,10 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             mtry_per_tree=self.mtry_scope == "tree",
             n_threads=n_threads,
             histogram_bytes=memory.histogram_bytes,
+            grows=inputs.grows,
         )
+        fills = None if inputs.grows is None else ~inputs.grows
+        stopwatch = Stopwatch()
         with ProgressBar(self.n_trees, "growing", "tree", self.progress) as bar:
             grown = build_trees(
                 engine,
@@ -284,14 +296,16 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 n_trees=int(self.n_trees),
                 trees_at_once=memory.trees_at_once,
                 on_progress=bar.advance,
+                stopwatch=stopwatch,
             )
+        self.seconds_ = stopwatch.seconds
         self.forest_ = Forest(
             nodes=grown.nodes,
             gains=grown.gains,
             roots=grown.roots,
             leaf_sums=grown.leaf_sums,
             leaf_weights=grown.leaf_weights,
-            fallback=rows.mean(),
+            fallback=(rows if fills is None else rows.where(fills)).mean(),
             plan=plan,
             leaf_curve=leaf_curve,
             n_features=table.n_features,
@@ -306,6 +320,7 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
         self._one_dimensional = np.asarray(y).ndim == 1 and leaf_channels is None
         self._training = rows
+        self._fills = fills
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -319,14 +334,15 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X is the table that was given to ``fit``, in the same order.
         """
         check_is_fitted(self)
-        table, ids = self.forest_.checked_table(X), self._training.sampling_ids
-        if table.n_rows != len(ids):
-            raise ValueError(
-                f"The 'X' parameter must be the training table ({len(ids)} rows). "
-                f"Got {table.n_rows} rows instead."
-            )
+        table, ids = self._training_table(X)
         curves = self.forest_.predict_oob(table, row_ids=ids, n_jobs=self.n_jobs)
         return self._shaped(curves)
+
+    def average_oob(self, X: Any) -> FloatArray:
+        """Leaf channels of the training rows averaged over the trees that did not see them."""
+        check_is_fitted(self)
+        table, ids = self._training_table(X)
+        return self.forest_.average_oob(table, row_ids=ids, n_jobs=self.n_jobs)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
@@ -339,14 +355,27 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The averaged leaf channels of a row are its weights times the training rows' channels.
         """
         check_is_fitted(self)
-        return forest_weights(
-            self.forest_, self._training, self.apply(X), thread_count(self.n_jobs)
-        )
+        filling = self._training if self._fills is None else self._training.where(self._fills)
+        weights = forest_weights(self.forest_, filling, self.apply(X), thread_count(self.n_jobs))
+        if self._fills is None:
+            return weights
+        columns = np.flatnonzero(self._fills)[weights.indices]
+        shape = (weights.shape[0], len(self._fills))
+        return sparse.csr_array((weights.data, columns, weights.indptr), shape=shape)
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file; `doseforest.load_forest` reads it."""
         check_is_fitted(self)
         self.forest_.save(path)
+
+    def _training_table(self, X: Any) -> tuple[BlockSource, IntArray]:
+        table, ids = self.forest_.checked_table(X), self._training.sampling_ids
+        if table.n_rows != len(ids):
+            raise ValueError(
+                f"The 'X' parameter must be the training table ({len(ids)} rows). "
+                f"Got {table.n_rows} rows instead."
+            )
+        return table, ids
 
     def _shaped(self, curves: FloatArray) -> FloatArray:
         return curves[:, 0] if self._one_dimensional else curves
@@ -408,6 +437,11 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "The 'sample_fraction' parameter of CurveForest must be at most 0.5 with "
                 f"'bag_size' above 1: bags are half-samples. Got {self.sample_fraction} instead."
+            )
+        if inputs.grows is not None and self.honesty != "none":
+            raise ValueError(
+                "The 'honesty' parameter of CurveForest must be 'none' when fit is told which rows "
+                f"grow. Got {self.honesty!r} instead."
             )
         if self.zeta > 0:
             wanted = 2 if self.positivity == "mixture" else 1

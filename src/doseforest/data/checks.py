@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.data.exact_grid import normalised_weights
 from doseforest.dtypes import ID_DTYPE, Array, ChannelArray, FloatArray, IntArray
@@ -125,6 +126,17 @@ def checked_row_ids(values: Any, n_rows: int) -> IntArray:
             f"Got {distinct[counts > 1][0]} more than once instead."
         )
     return np.ascontiguousarray(ids.astype(ID_DTYPE))
+
+
+def checked_halves(values: Any, name: str, n_rows: int) -> NDArray[np.bool_]:
+    """A mark for each row, neither all set nor none."""
+    marks = as_array(values, name)
+    if marks.dtype != np.bool_ or marks.shape != (n_rows,) or marks.all() or not marks.any():
+        raise ValueError(
+            f"The {name!r} parameter must be {n_rows} booleans, one per row of X, not all alike. "
+            f"Got {marks.dtype} of shape {marks.shape} instead."
+        )
+    return marks
 
 
 def group_codes(values: Any, n_rows: int) -> IntArray:

@@ -41,6 +41,8 @@ class LocalEngine:
     n_threads : int
     histogram_bytes : int
         Memory for kept histograms.
+    grows : array of bool of shape (n_rows,), optional
+        Rows that may grow trees; the others fill their leaves. By default the plan decides.
     """
 
     def __init__(
@@ -54,14 +56,16 @@ class LocalEngine:
         mtry_per_tree: bool = False,
         n_threads: int = 1,
         histogram_bytes: int = 256 * 2**20,
+        grows: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._leaf_rows = rows
+        self._leaf_rows = rows if grows is None else rows.where(~grows)
+        self._growing = None if grows is None else np.flatnonzero(grows).astype(np.uint32)
         self._bins = rows.bins
         self._n_bins = rows.n_bins
         self._statistic = statistic
         self._rules = rules
         self._plan = plan
-        self._ids = rows.sampling_ids
+        self._ids = rows.sampling_ids if grows is None else rows.sampling_ids[grows]
         self._mtry = mtry
         self._mtry_per_tree = mtry_per_tree
         self._n_threads = n_threads
@@ -91,6 +95,8 @@ class LocalEngine:
         ends = np.cumsum(counts)
         self._rows = np.empty(int(ends[-1]), np.uint32)
         _core.draw_rows(plan, trees, self._ids, self._n_threads, ends - counts, self._rows)
+        if self._growing is not None:
+            self._rows = self._growing[self._rows]
         if self._mtry < len(self._n_bins) and self._mtry_per_tree:
             self._tree_features = self._draw_features(root_keys(self._plan.seed, trees))
         n_slots = self._n_slots(int(ends[-1]))

@@ -12,6 +12,7 @@ from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import LEAF, NODE_DTYPE, Array, FloatArray, IntArray
 from doseforest.growth.grower import Engine, StopRules, grow_trees
 from doseforest.growth.node_table import prune_and_order
+from doseforest.timing import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +35,31 @@ def build_trees(
     n_trees: int,
     trees_at_once: int,
     on_progress: Callable[[int], None],
+    stopwatch: Stopwatch,
 ) -> GrownTrees:
     """Grow all trees, a group at a time."""
     groups = []
     for first in range(0, n_trees, trees_at_once):
         trees = np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
-        groups.append(_grow_group(engine, rules, bins, seed, trees))
+        groups.append(_grow_group(engine, rules, bins, seed, trees, stopwatch))
         on_progress(len(trees))
     return _join(groups)
 
 
 def _grow_group(
-    engine: Engine, rules: StopRules, bins: FeatureBins, seed: int, trees: IntArray
+    engine: Engine,
+    rules: StopRules,
+    bins: FeatureBins,
+    seed: int,
+    trees: IntArray,
+    stopwatch: Stopwatch,
 ) -> GrownTrees:
-    table = grow_trees(engine, rules, seed=seed, trees=trees)
-    records = table.records(bins)
+    with stopwatch("growth"):
+        table = grow_trees(engine, rules, seed=seed, trees=trees)
+        records = table.records(bins)
     n_leaves = int(((records["flags"] & LEAF) > 0).sum())
-    filled = engine.fill(trees, records, n_leaves)
+    with stopwatch("leaves"):
+        filled = engine.fill(trees, records, n_leaves)
     ordered = prune_and_order(records, table.gain, len(trees), filled.weights > 0)
     return GrownTrees(
         nodes=ordered.nodes,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.data import checks
 from doseforest.data.exact_grid import MAX_ROWS
@@ -30,6 +31,7 @@ class GrowthInputs:
     weights: ChannelArray | None  # (n_rows,) of mean 1; None: all equal
     row_ids: IntArray  # (n_rows,) distinct
     sampling_ids: IntArray  # (n_rows,) row ids, or group codes
+    grows: NDArray[np.bool_] | None  # (n_rows,) rows that may grow trees; the others fill leaves
 
     @property
     def n_rows(self) -> int:
@@ -48,6 +50,7 @@ def check_inputs(
     sample_weight: Any = None,
     groups: Any = None,
     row_ids: Any = None,
+    grows: Any = None,
 ) -> GrowthInputs:
     """Check everything that `CurveForest.fit` is given; its docstring tells what is what.
 
@@ -90,4 +93,5 @@ def check_inputs(
         weights=checks.checked_weights(sample_weight, n_rows),
         row_ids=ids,
         sampling_ids=ids if groups is None else checks.group_codes(groups, n_rows),
+        grows=None if grows is None else checks.checked_halves(grows, "grows", n_rows),
     )

@@ -22,6 +22,16 @@ class LeafRows:
     weights: ChannelArray | None  # (n_rows,)
     sampling_ids: IntArray  # (n_rows,)
 
+    def where(self, kept: NDArray[np.bool_]) -> LeafRows:
+        """Return some of the rows."""
+        return LeafRows(
+            bins=self.bins[kept],
+            n_bins=self.n_bins,
+            channels=self.channels[kept],
+            weights=None if self.weights is None else self.weights[kept],
+            sampling_ids=self.sampling_ids[kept],
+        )
+
     def mean(self) -> FloatArray:
         """Mean of each channel over all rows: the answer of a forest without any filled tree."""
         total = float(len(self.channels))

@@ -65,6 +65,15 @@ class Forest:
             What the rows were drawn by: the ids given to ``fit``, or, when groups were given, the
             rank of each row's group among the sorted groups. By default 0, 1, 2, …
         """
+        averages = self.average_oob(X, row_ids=row_ids, n_jobs=n_jobs)
+        return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
+
+    def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
+        return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
+
+    def average_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
+        """Leaf channels averaged over the trees that did not see a row; see `predict_oob`."""
         table = self.checked_table(X)
         ids = np.arange(table.n_rows) if row_ids is None else np.asarray(row_ids)
         if ids.shape != (table.n_rows,):
@@ -80,13 +89,9 @@ class Forest:
             warnings.warn(
                 f"{n_without} of {table.n_rows} rows have no filled tree that has not seen them "
                 "and get the overall mean. Raise 'n_trees' or lower 'sample_fraction'.",
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
-
-    def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
-        return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
+        return averages
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Leaf of each row in each tree, (n_rows, n_trees), numbered over the whole forest."""
