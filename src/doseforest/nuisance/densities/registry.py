@@ -1,0 +1,86 @@
+"""The tables of densities and of weights. To add one: a recipe and a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.densities.base import DensityLearner, cross_fit_density
+from doseforest.nuisance.densities.binned import BinnedClassifier
+from doseforest.nuisance.densities.entropy import entropy_weights
+from doseforest.nuisance.densities.forest_density import ForestDensity
+from doseforest.nuisance.densities.gaussian import Gaussian
+from doseforest.nuisance.densities.location_scale import LocationScale
+from doseforest.nuisance.densities.permutation import permutation_weights
+from doseforest.nuisance.densities.weights import TreatmentWeights, stabilised_weights
+
+
+class WeightFunction(Protocol):
+    """From rows to their weights."""
+
+    def __call__(
+        self,
+        X: FloatArray,
+        dose: FloatArray,
+        folds: IntArray,
+        *,
+        weights: FloatArray | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+    ) -> TreatmentWeights:
+        """Weights r of the rows, of mean 1 under the sample's `weights`."""
+
+
+def no_weights(
+    X: FloatArray,
+    dose: FloatArray,
+    folds: IntArray,
+    *,
+    weights: FloatArray | None = None,
+    seed: int = 0,
+    n_threads: int = 1,
+) -> TreatmentWeights:
+    """Ones: as if the dose were random.
+
+    >>> no_weights(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([0, 1])).r
+    array([1., 1.])
+    """
+    return TreatmentWeights("none", np.ones(len(dose)), shrinkage=0.0)
+
+
+def density_weights(name: str) -> WeightFunction:
+    """Stabilised weights of a density in `DENSITIES`."""
+
+    def weigh(
+        X: FloatArray,
+        dose: FloatArray,
+        folds: IntArray,
+        *,
+        weights: FloatArray | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+    ) -> TreatmentWeights:
+        density = cross_fit_density(
+            DENSITIES[name](), X, dose, folds, weights=weights, seed=seed, n_threads=n_threads
+        )
+        r = stabilised_weights(density, dose, X, weights=weights)
+        return TreatmentWeights(name, r, density)
+
+    return weigh
+
+
+DENSITIES: dict[str, Callable[[], DensityLearner]] = {
+    "location_scale": LocationScale,
+    "binned": BinnedClassifier,
+    "gaussian": Gaussian,
+    "forest": ForestDensity,
+}
+WEIGHTS: dict[str, WeightFunction] = {
+    **{name: density_weights(name) for name in DENSITIES},
+    "entropy": entropy_weights,
+    "permutation": permutation_weights,
+    "none": no_weights,
+}

@@ -1,0 +1,150 @@
+"""Weights r that make the dose independent of the covariates, and those a density gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.densities.base import ConditionalDensity, CrossFittedDensity
+from doseforest.nuisance.densities.marginal import marginal_density
+from doseforest.nuisance.densities.support import dose_support, quadrature_grid
+
+BLOCK_ROWS = 8192
+SLACK = 0.1  # how far from 1 the mean density may integrate over the observed doses
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentWeights:
+    """Weights of the training rows, about p(T_i) / pi(T_i | X_i)."""
+
+    name: str
+    r: FloatArray  # (n_rows,) of mean 1, under the sample's weights
+    density: CrossFittedDensity | None = None
+    shrinkage: float = 1.0  # the power that r was raised to
+    scores: Mapping[str, float] = field(default_factory=dict)  # of `choose_weights`
+
+    def shrunk(self, power: float, weights: FloatArray | None = None) -> TreatmentWeights:
+        """Weights r^power, of mean 1 again: 0 gives ones, 1 changes nothing.
+
+        >>> TreatmentWeights("known", np.array([0.2, 1.8])).shrunk(0.5).r
+        array([0.5, 1.5])
+        """
+        r = self.r if power == 1.0 else scaled_to_mean_one(self.r**power, weights)
+        return replace(self, r=r, shrinkage=self.shrinkage * power)
+
+
+def scaled_to_mean_one(r: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Divide by the mean under the sample's weights."""
+    scaled: FloatArray = r / np.average(r, weights=weights)
+    return scaled
+
+
+def capped(r: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Weights of mean 1 after a cap at sqrt(n).
+
+    The cap grows with the sample, so it does not stand in the way of consistency; a floor on the
+    density at a quantile would.
+
+    >>> capped(np.array([1.0, 1.0, 1.0, 9.0]))
+    array([0.8, 0.8, 0.8, 1.6])
+    """
+    return scaled_to_mean_one(np.minimum(r, np.sqrt(len(r))), weights)
+
+
+def stabilised_weights(
+    density: CrossFittedDensity | FloatArray,
+    dose: Any,
+    X: FloatArray | None = None,
+    *,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Weights p(T_i) / pi(T_i | X_i), capped at sqrt(n), of mean 1.
+
+    Parameters
+    ----------
+    density : CrossFittedDensity or array of shape (n_rows,)
+        A density, or its values pi(T_i | X_i), all of them positive.
+    dose : array of shape (n_rows,)
+    X : array of shape (n_rows, n_features), optional
+        The training table. With it p is the mean of pi(t | X_j) over the rows of a fold, so that
+        what a density gets wrong for everybody, as at the ends of the range, cancels; without it,
+        or with values alone, p is a kernel density of the doses.
+    weights : array of shape (n_rows,), optional
+        Weights of the sample.
+
+    Examples
+    --------
+    >>> stabilised_weights(np.array([0.5, 0.5, 1.0, 1.0]), [0, 1, 0, 1]).round(3)
+    array([1.333, 1.333, 0.667, 0.667])
+    """
+    doses = np.asarray(dose, np.float64)
+    observed = density.observed if isinstance(density, CrossFittedDensity) else density
+    if observed.shape != doses.shape:
+        raise ValueError(
+            f"The 'density' parameter must have one value per dose ({len(doses)}). "
+            f"Got shape {observed.shape} instead."
+        )
+    if isinstance(density, CrossFittedDensity) and X is not None:
+        overall = mean_density(density, X, doses, weights)
+    else:
+        overall = marginal_density(doses, weights).at(doses)
+    smallest = np.finfo(np.float64).tiny
+    return capped(overall / np.maximum(observed, smallest), weights)
+
+
+def mean_density(
+    density: CrossFittedDensity,
+    X: FloatArray,
+    dose: FloatArray,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Mean of pi(T_i | X_j) over the rows j of the fold of i, (n_rows,).
+
+    Within a fold, because each fold has a density of its own: a dose that only row i has is rare to
+    the density without its fold, and common to the others. The mean is read off a grid of doses.
+    Raises ValueError where it does not integrate to 1 over the observed doses.
+    """
+    support = dose_support(dose, weights)
+    grid = quadrature_grid(dose, support, weights)
+    own = np.ones(len(dose)) if weights is None else weights
+    # On the scale of the dose, where densities are smooth enough for lines between the points.
+    places = support.scale.forward(grid)
+    out = np.zeros(len(dose))
+    integral = 0.0
+    for fold, fitted in enumerate(density.by_fold):
+        rows = np.flatnonzero(density.folds == fold)
+        mean = _mean_over_rows(fitted, X, rows, own, np.concatenate([grid, support.masses]))
+        inside, masses = mean[: len(grid)] / support.scale.slope(grid), mean[len(grid) :]
+        integral += (np.trapezoid(inside, places) + masses.sum()) * own[rows].sum() / own.sum()
+        if len(grid):
+            at = np.interp(support.scale.forward(dose[rows]), places, inside)
+            out[rows] = at * support.scale.slope(dose[rows])
+        for mass, value in zip(support.masses, masses, strict=True):
+            out[rows[dose[rows] == mass]] = value
+    if not abs(integral - 1) <= SLACK:
+        raise ValueError(
+            "The 'density' parameter must integrate to 1 over the doses, with the probabilities "
+            f"of point masses {list(support.masses)}. Got {integral:.4g} on average over the rows "
+            "instead."
+        )
+    return out
+
+
+def _mean_over_rows(
+    density: ConditionalDensity,
+    X: FloatArray,
+    rows: IntArray,
+    weights: FloatArray,
+    doses: FloatArray,
+) -> FloatArray:
+    """Weighted mean of the densities of some rows at each dose, (n_doses,)."""
+    total = np.zeros(len(doses))
+    for first in range(0, len(rows), BLOCK_ROWS):
+        block = rows[first : first + BLOCK_ROWS]
+        total += weights[block] @ density.density(X[block], doses)
+    # A fold without weight has no say in any average.
+    return total / max(float(weights[rows].sum()), np.finfo(np.float64).tiny)
