@@ -8,8 +8,9 @@ from scipy.special import expit
 
 from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.covariate_terms import fit_covariate_terms
+from doseforest.nuisance.cross_fitting import cross_fit_outcome
 from doseforest.nuisance.fold_moments import sum_moments
-from doseforest.nuisance.outcome_stack import convex_weights, cross_fit_stack, fit_members
+from doseforest.nuisance.outcome_stack import convex_weights, fit_members
 from doseforest.nuisance.spline_core import fit_spline_core
 
 
@@ -123,7 +124,7 @@ def test_own_doses_are_answered_like_a_grid_of_them():
     rng, x, dose = rows(n=200)
     x[rng.random(x.shape) < 0.1] = np.nan
     y = np.nan_to_num(x[:, 0]) * dose + rng.normal(size=200)
-    fitted = cross_fit_stack(x, dose, y, np.arange(200) % 2)
+    fitted = cross_fit_outcome(fit_members, x, dose, y, (np.arange(200) % 2)[None])
     own = rng.uniform(-1, 11, size=(200, 3))
     models = [*fitted.full.members.values(), fitted.full]
     for answer in [*(model.curves for model in models), fitted.curves_out_of_fold]:
@@ -223,21 +224,21 @@ def test_predictions_of_a_fold_come_from_models_that_have_not_seen_it():
     rng, x, dose = rows(n=240)
     y = x[:, 0] * dose / 5 + rng.normal(size=240)
     folds = np.arange(240) % 2
-    fitted = cross_fit_stack(x, dose, y, folds)
+    fitted = cross_fit_outcome(fit_members, x, dose, y, folds[None])
     changed = np.where(folds == 0, -3 * y, y)
-    other = cross_fit_stack(x, dose, changed, folds)
-    for name, member in fitted.by_fold[0].members.items():
+    other = cross_fit_outcome(fit_members, x, dose, changed, folds[None])
+    for name, member in fitted.repeats[0].models[0].members.items():
         expected = member.predict(x[folds == 0], dose[folds == 0])
-        again = other.by_fold[0].members[name].predict(x[folds == 0], dose[folds == 0])
+        again = other.repeats[0].models[0].members[name].predict(x[folds == 0], dose[folds == 0])
         np.testing.assert_array_equal(expected, again)
     grid = np.array([2.0, 5.0])
     curves = fitted.curves_out_of_fold(x, grid)
     for fold in (0, 1):
-        own = fitted.by_fold[fold].curves(x[folds == fold], grid)
+        own = fitted.repeats[0].models[fold].curves(x[folds == fold], grid)
         np.testing.assert_array_equal(curves[folds == fold], own)
     np.testing.assert_allclose(
         fitted.observed[folds == 1],
-        fitted.by_fold[1].predict(x[folds == 1], dose[folds == 1]),
+        fitted.repeats[0].models[1].predict(x[folds == 1], dose[folds == 1]),
         atol=1e-9,
     )
 
@@ -245,11 +246,11 @@ def test_predictions_of_a_fold_come_from_models_that_have_not_seen_it():
 def test_the_stack_is_about_as_good_as_its_best_member_out_of_fold():
     rng, x, dose = rows(n=400)
     y = np.where(x[:, 0] > 0, dose, 0.0) + rng.normal(size=400)
-    fitted = cross_fit_stack(x, dose, y, np.arange(400) % 4)
+    fitted = cross_fit_outcome(fit_members, x, dose, y, (np.arange(400) % 4)[None])
     errors = []
     for name in fitted.full.members:
         predicted = np.empty(400)
-        for fold, stack in enumerate(fitted.by_fold):
+        for fold, stack in enumerate(fitted.repeats[0].models[:-1]):
             own = fitted.folds == fold
             predicted[own] = stack.members[name].predict(x[own], dose[own])
         errors.append(np.mean((y - predicted) ** 2))

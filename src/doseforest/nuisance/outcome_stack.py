@@ -1,26 +1,23 @@
-"""Fitting the default outcome model: a convex stack around the spline core.
+"""The default outcome model: the members of a stack around the spline core, and its weights.
 
-Members are fitted on each fold's complement and on everything. The fits on the complements give
-out-of-fold predictions at the observed doses, which set the weights, and cross-fitted curves; the
-fits on everything answer for new units.
+Their cross-fitting is in `cross_fitting`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import nnls
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import FloatArray
 from doseforest.nuisance.boosting import (
     LINEAR_TREES,
     PLAIN_TREES,
     BoostingRecipe,
     fit_boosting,
 )
-from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
+from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel
 from doseforest.nuisance.spline_core import fit_spline_core
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
@@ -45,89 +42,18 @@ def fit_members(
         )
 
     residual = boost(y - core.predict(X, dose, n_threads=n_threads), LINEAR_TREES, binary=False)
-    return {
+    members: dict[str, OutcomeModel] = {
         "core": core,
         "core, boosted early": BoostedCore(core, residual.shorter(EARLY_TREES)),
         "core, boosted": BoostedCore(core, residual),
         "linear trees": boost(y, LINEAR_TREES, binary=core.binary),
         "trees": boost(y, PLAIN_TREES, binary=core.binary),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class CrossFittedOutcome:
-    """A stack for new units, and one for each fold that has not seen it."""
-
-    full: Stack
-    by_fold: tuple[Stack, ...]
-    folds: IntArray  # (n_rows,)
-    observed: FloatArray  # (n_rows,) out-of-fold prediction at each row's own dose
-
-    def curves_out_of_fold(
-        self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1
-    ) -> FloatArray:
-        """Curves of the training rows from the stacks that have not seen them.
-
-        The doses are a grid (n_doses,) or each row's own (n_rows, n_doses).
-        """
-        out = np.empty((len(X), doses.shape[-1]))
-        for fold, stack in enumerate(self.by_fold):
-            rows = self.folds == fold
-            own = doses if doses.ndim == 1 else doses[rows]
-            out[rows] = stack.curves(X[rows], own, n_threads=n_threads)
-        return out
-
-
-def cross_fit_stack(
-    X: FloatArray,
-    dose: FloatArray,
-    y: FloatArray,
-    folds: IntArray,
-    *,
-    weights: FloatArray | None = None,
-    seed: int = 0,
-    n_threads: int = 1,
-    on_progress: Callable[[int], None] = lambda done: None,
-) -> CrossFittedOutcome:
-    """Fit the members with and without each fold, and stack them.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-        NaN is missing.
-    dose, y : arrays of shape (n_rows,)
-    folds : array of shape (n_rows,)
-        Fold of each row, 0, 1, …
-    weights : array of shape (n_rows,), optional
-    on_progress : callable
-        Told after each of the ``n_folds + 1`` rounds of fits.
-    """
-    n_folds = int(folds.max()) + 1
-    everyone = np.ones(len(y), bool)
-    fitted = []
-    for kept in [everyone, *(folds != fold for fold in range(n_folds))]:
-        own = None if weights is None else weights[kept]
-        fitted.append(
-            fit_members(X[kept], dose[kept], y[kept], weights=own, seed=seed, n_threads=n_threads)
-        )
-        on_progress(1)
-    full, *without = fitted
-    names = list(full)
-    predictions = np.empty((len(y), len(names)))
-    for fold, members in enumerate(without):
-        rows = folds == fold
-        for column, name in enumerate(names):
-            predictions[rows, column] = members[name].predict(
-                X[rows], dose[rows], n_threads=n_threads
-            )
-    shares = convex_weights(predictions, y, weights)
-    mixture = dict(zip(names, shares.tolist(), strict=True))
-    return CrossFittedOutcome(
-        full=Stack(full, mixture),
-        by_fold=tuple(Stack(members, mixture) for members in without),
-        folds=folds,
-        observed=predictions @ shares,
-    )
+    if core.binary:  # noisy outcomes: likelihood over-fits sooner than squared error does
+        squared = replace(boost(y, PLAIN_TREES, binary=False), link="clipped")
+        members["trees, squared error, early"] = squared.shorter(PLAIN_TREES.n_trees // 2)
+        members["trees, squared error"] = squared
+    return members
 
 
 def convex_weights(

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
@@ -34,6 +34,7 @@ MAX_CHOSEN = 300
 LASSO_STEPS = 12
 LASSO_RANGE = 1e-2  # smallest over largest penalty
 LASSO_JITTER = 1e-3  # keeps nearly collinear terms apart
+JITTER = 1e-9  # relative, of a diagonal
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # per row, on standardised terms
 NEWTON_STEPS = 25
 
@@ -266,7 +267,9 @@ def _ridge_penalty(
 
 def _solve(total: FoldMoments, columns: IntArray, penalty: FloatArray) -> FloatArray:
     matrix = total.gram[0][np.ix_(columns, columns)] + np.diag(penalty + 1e-10)
-    coefficients: FloatArray = solve(matrix, total.cross[0][columns], assume_a="pos")
+    # Steps and hinges can be collinear to the last digit: the jitter keeps the factor positive.
+    matrix[np.diag_indices(len(columns))] *= 1 + JITTER
+    coefficients: FloatArray = cho_solve(cho_factor(matrix), total.cross[0][columns])
     return coefficients
 
 

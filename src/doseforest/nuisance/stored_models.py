@@ -164,11 +164,9 @@ def _boosted_from_numbers(
 
 def _stack_to_numbers(stack: Stack, put: Callable[[Any], int]) -> dict[str, Any]:
     # A list: answers are added in the order of the members, and a JSON object may lose it.
-    return {
-        "members": [
-            [name, put(stack.members[name]), float(share)] for name, share in stack.weights.items()
-        ]
-    }
+    # Members without a share answer nothing and need no room.
+    used = {name: float(share) for name, share in stack.weights.items() if share > 0}
+    return {"members": [[name, put(stack.members[name]), share] for name, share in used.items()]}
 
 
 def _stack_from_numbers(description: Mapping[str, Any], models: list[OutcomeModel]) -> Stack:

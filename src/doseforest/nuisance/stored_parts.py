@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,42 +19,44 @@ from doseforest.dtypes import (
 from doseforest.nuisance.covariate_terms import CovariateTerms
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.nuisance.tree_ensemble import LINKS, TreeEnsemble
-from doseforest.prediction.node_checks import check_trees, require_of
+from doseforest.prediction.node_checks import check_trees
+from doseforest.prediction.value_checks import FLOATS, INTEGERS, FileChecks
 from doseforest.treatments.splines import SplineBasis
+from doseforest.treatments.stored_bases import checked_basis
 
 OWNER = "outcome model"
-require = partial(require_of, OWNER)
+CHECKS = FileChecks(OWNER)
+require, checked_count = CHECKS.require, CHECKS.count
 
 ArrayTypes = dict[str, tuple[np.dtype[Any], int]]  # type and number of dimensions
-_FLOATS, _INTEGERS = np.dtype("<f8"), np.dtype("<i8")
 _TERM_ARRAYS: ArrayTypes = {
-    "median": (_FLOATS, 1),
-    "mean": (_FLOATS, 1),
-    "scale": (_FLOATS, 1),
-    "gappy": (_INTEGERS, 1),
-    "hinge_feature": (_INTEGERS, 1),
-    "hinge_knot": (_FLOATS, 1),
-    "step_feature": (_INTEGERS, 1),
-    "step_knot": (_FLOATS, 1),
+    "median": (FLOATS, 1),
+    "mean": (FLOATS, 1),
+    "scale": (FLOATS, 1),
+    "gappy": (INTEGERS, 1),
+    "hinge_feature": (INTEGERS, 1),
+    "hinge_knot": (FLOATS, 1),
+    "step_feature": (INTEGERS, 1),
+    "step_knot": (FLOATS, 1),
 }
 CORE_ARRAYS: ArrayTypes = {
     **_TERM_ARRAYS,
-    "dose_range": (_FLOATS, 1),
-    "knots": (_FLOATS, 1),
-    "basis_coefficients": (_FLOATS, 2),
-    "bends": (_FLOATS, 1),
-    "dose_coefficients": (_FLOATS, 1),
-    "term_coefficients": (_FLOATS, 2),
+    "dose_range": (FLOATS, 1),
+    "knots": (FLOATS, 1),
+    "basis_coefficients": (FLOATS, 2),
+    "bends": (FLOATS, 1),
+    "dose_coefficients": (FLOATS, 1),
+    "term_coefficients": (FLOATS, 2),
 }
 TREE_ARRAYS: ArrayTypes = {
-    "roots": (_INTEGERS, 1),
+    "roots": (INTEGERS, 1),
     "nodes": (NODE_DTYPE, 1),
-    "leaf_values": (_FLOATS, 1),
-    "leaf_constants": (_FLOATS, 1),
-    "leaf_slopes": (_FLOATS, 1),
-    "term_starts": (_INTEGERS, 1),
+    "leaf_values": (FLOATS, 1),
+    "leaf_constants": (FLOATS, 1),
+    "leaf_slopes": (FLOATS, 1),
+    "term_starts": (INTEGERS, 1),
     "term_features": (np.dtype("<i4"), 1),
-    "term_coefficients": (_FLOATS, 1),
+    "term_coefficients": (FLOATS, 1),
 }
 
 
@@ -113,25 +114,16 @@ def _check_terms(terms: CovariateTerms, n_features: int) -> None:
 def _basis(
     ends: FloatArray, knots: FloatArray, coefficients: FloatArray, bends: FloatArray
 ) -> SplineBasis:
-    require(len(ends) == 2 and ends[0] < ends[1], "has no range of doses")
-    require(
-        len(knots) >= 2
-        and knots[0] == 0
-        and knots[-1] == 1
-        and bool((knots[1:] > knots[:-1]).all()),
-        "has knots out of order",
-    )
-    require(
-        coefficients.shape == (len(knots) + 2, len(bends)),
-        "has a basis that does not fit its knots",
-    )
-    return SplineBasis(
+    require(len(ends) == 2, "has no range of doses")
+    basis = SplineBasis(
         low=float(ends[0]),
         high=float(ends[1]),
         knots=tuple(knots.tolist()),
         coefficients=tuple(map(tuple, coefficients.tolist())),
         bends=tuple(bends.tolist()),
     )
+    checked_basis(basis)
+    return basis
 
 
 def trees_to_arrays(trees: TreeEnsemble) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -173,25 +165,12 @@ def trees_from_arrays(
     return TreeEnsemble(**own, n_features=n_features, n_trees=n_trees, link=link)
 
 
-def checked_count(values: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    """Return a whole number of a description; ForestFileError if it is out of range."""
-    value = values[name]
-    require(type(value) is int and least <= value <= most, f"has {name} out of range")
-    return int(value)
-
-
 def _checked(arrays: Mapping[str, Array], types: ArrayTypes) -> dict[str, Any]:
     """Arrays of the right types, with nothing but finite numbers in them."""
-    for name, (dtype, n_dimensions) in types.items():
-        require(name in arrays, f"lacks the array {name!r}")
-        array = arrays[name]
-        require(
-            array.dtype == dtype and array.ndim == n_dimensions,
-            f"has an array {name!r} of the wrong type or shape",
-        )
-        finite = dtype.kind != "f" or bool(np.isfinite(array).all())
-        require(finite, f"has a non-finite number in {name}")
-    return {name: arrays[name] for name in types}
+    return {
+        name: CHECKS.array(arrays, name, dtype, n_dimensions)
+        for name, (dtype, n_dimensions) in types.items()
+    }
 
 
 def _require_covariates(features: IntArray, n_features: int) -> None:

@@ -15,6 +15,7 @@ from doseforest.dtypes import Array, FloatArray, IntArray
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "identity": lambda scores: scores,
     "logistic": expit,
+    "clipped": lambda values: np.clip(values, 0.0, 1.0),
 }
 
 

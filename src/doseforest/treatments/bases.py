@@ -35,6 +35,7 @@ __all__ = [
     "UserBasis",
     "UserFunctions",
     "basis_from_json",
+    "own_values",
 ]
 
 MAX_LEVELS = 100  # beyond this a dose is a quantity, and a function per level a mistake
@@ -248,6 +249,18 @@ def basis_from_json(values: dict[str, Any]) -> FittedBasis:
         )
     basis: FittedBasis = STORED_BASES[kind](**values)
     return basis
+
+
+def own_values(basis: FittedBasis, doses: FloatArray) -> FloatArray:
+    """Values of the functions at a table of doses, (n_units, n_doses) to (..., n_functions).
+
+    Examples
+    --------
+    >>> own_values(Indicators().fit([0, 0, 1]), np.array([[0.0, 1.0]]))
+    array([[[1., 0.],
+            [1., 1.]]])
+    """
+    return basis.evaluate(doses.ravel()).reshape(*doses.shape, basis.n_functions)
 
 
 def _tuples(value: Any) -> Any:
