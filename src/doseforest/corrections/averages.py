@@ -1,0 +1,83 @@
+"""Average curves, doubly robust: the mean of the units' curves plus what their residuals say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.smoothing.boundary import local_constant_weights, local_linear_weights
+from doseforest.smoothing.kernels import Kernel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AverageDoseResponse:
+    """The average dose-response function (ADRF) at some doses."""
+
+    doses: FloatArray  # (n_doses,)
+    values: FloatArray  # (n_doses,)
+    standard_errors: FloatArray  # (n_doses,)
+
+
+@dataclass(frozen=True, slots=True)
+class AverageEffect:
+    """The mean over units of the outcome at a dose less that at the baseline."""
+
+    value: float
+    standard_error: float
+
+
+def influence_of_units(
+    curves: FloatArray,
+    dose: FloatArray,
+    residual: FloatArray,
+    doses: FloatArray,
+    *,
+    kernel: str | Kernel,
+    bandwidth: float,
+    treatment_weights: FloatArray,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """What each unit says about the average outcome at each dose, shape (n_units, n_doses).
+
+    The mean over units is the average curve: a unit's own curve plus its residual at the observed
+    dose, smoothed by local lines with weights K r.
+
+    Parameters
+    ----------
+    curves : array of shape (n_units, n_doses)
+        Curves from models that have not seen the unit.
+    dose, residual : arrays of shape (n_units,)
+        Observed dose; outcome less the curve at it.
+    treatment_weights : array of shape (n_units,)
+        Weights r, about p(T) / pi(T | X).
+    weights : array of shape (n_units,), optional
+        Weights of the sample, of mean 1; the weighted mean over units is then the average curve.
+
+    Examples
+    --------
+    >>> dose = np.linspace(0.0, 1.0, 101)
+    >>> said = influence_of_units(
+    ...     np.zeros((101, 1)), dose, 2 * dose, np.array([0.5]),
+    ...     kernel="epanechnikov", bandwidth=0.2, treatment_weights=np.ones(101))
+    >>> said.mean(axis=0).round(6)
+    array([1.])
+    """
+    own = treatment_weights if weights is None else treatment_weights * weights
+    line = local_constant_weights if kernel == "exact" else local_linear_weights
+    smooth = line(dose, doses, bandwidth, kernel, own).astype(np.float64)
+    if weights is not None:  # they come back in the mean over units
+        smooth /= np.where(weights > 0, weights, 1.0)[:, None]
+    return curves + smooth * residual[:, None]
+
+
+def average_of_units(
+    said: FloatArray, weights: FloatArray | None, clusters: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean over units and its standard error by clusters, both of the shape (n_doses,)."""
+    own = np.ones(len(said)) if weights is None else weights
+    mean = np.average(said, axis=0, weights=own)
+    centred = (said - mean) * own[:, None]
+    sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
+    return mean, np.sqrt((sums**2).sum(axis=0)) / own.sum()

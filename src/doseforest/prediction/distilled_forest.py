@@ -1,0 +1,71 @@
+"""A single forest of curves with the effect API, for serving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.forest import Forest
+from doseforest.treatments.grids import DoseRange, check_doses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistilledForest(CurveEffects):
+    """Curves of one forest on a grid of doses, linear between them.
+
+    Made by `GeneralizedCausalForest.distill` or `load_forest`.
+    """
+
+    forest: Forest
+    baseline: float
+    error: float  # root mean square of what effects lose against the full model, out of bag
+    spread: float  # standard deviation of the full model's effects, to compare the error with
+
+    @property
+    def doses(self) -> FloatArray:
+        """The grid."""
+        return np.array(self.forest.doses)
+
+    def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
+        """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
+        table = self.forest.checked_table(X)
+        grid = self.doses
+        curves = self.forest.predict(table)
+        if doses is None:
+            return curves
+        own = dose_table(doses, table.n_rows)
+        check_doses(own.ravel(), DoseRange(float(grid[0]), float(grid[-1])))
+        return interpolated(grid, curves, own)
+
+    def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
+        """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""
+        start = self.baseline if baseline is None else baseline
+        return CurveEffects.effect(self, X, dose, start)
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file, atomically; see `load_forest`."""
+        from doseforest.prediction.distilled_file import save_distilled_forest
+
+        save_distilled_forest(self, path)
+
+
+def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> FloatArray:
+    """Curves on a grid at a table of doses, both (n_units, ...); constant beyond the grid.
+
+    Examples
+    --------
+    >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
+    array([[1., 4.]])
+    """
+    if len(grid) == 1:
+        return np.broadcast_to(curves, doses.shape).copy()
+    right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)
+    share = np.clip((doses - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, 1.0)
+    low = np.take_along_axis(curves, right - 1, axis=1)
+    high = np.take_along_axis(curves, right, axis=1)
+    return low + share * (high - low)
