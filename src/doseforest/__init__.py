@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doseforest.curve_forest import CurveForest
+    from doseforest.forest import GeneralizedCausalForest
     from doseforest.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
     from doseforest.prediction.container import ForestFileError
+    from doseforest.prediction.distilled_forest import DistilledForest
+    from doseforest.prediction.effect_forest import EffectForest
     from doseforest.prediction.forest import Forest
     from doseforest.prediction.forest_file import load_forest
 
@@ -20,7 +23,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CurveForest": "doseforest.curve_forest",
+    "DistilledForest": "doseforest.prediction.distilled_forest",
+    "EffectForest": "doseforest.prediction.effect_forest",
     "Forest": "doseforest.prediction.forest",
+    "GeneralizedCausalForest": "doseforest.forest",
     "ForestFileError": "doseforest.prediction.container",
     "MeanCurve": "doseforest.leaves.leaf_curves",
     "RatioCurve": "doseforest.leaves.leaf_curves",
@@ -30,8 +36,11 @@ _HOMES = {
 
 __all__ = [
     "CurveForest",
+    "DistilledForest",
+    "EffectForest",
     "Forest",
     "ForestFileError",
+    "GeneralizedCausalForest",
     "MeanCurve",
     "RatioCurve",
     "RidgeMoments",

@@ -1,0 +1,1 @@
+"""The stages of a fit: plan, nuisances and corrections, weights, overlap, distilled forests."""

@@ -1,0 +1,49 @@
+"""One compact forest of curves in place of an outcome model and its corrections."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from doseforest.curve_forest import CurveForest
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.distilled_forest import DistilledForest, interpolated
+from doseforest.prediction.effect_forest import EffectForest
+
+SAMPLE_FRACTION = 0.7
+
+
+def distill(
+    model: EffectForest,
+    X: FloatArray,
+    *,
+    weights: FloatArray | None = None,
+    n_trees: int,
+    min_node_size: int,
+    seed: int,
+    n_jobs: int | None = None,
+) -> DistilledForest:
+    """Grow a forest on the curves of some units and measure what it loses, out of bag."""
+    curves = model.curves(X, model.doses)
+    forest = CurveForest(
+        n_trees=n_trees,
+        min_node_size=min_node_size,
+        honesty="none",  # the curves carry no noise of their own
+        sample_fraction=SAMPLE_FRACTION,
+        random_state=seed,
+        n_jobs=n_jobs,
+    ).fit(X, curves, doses=model.doses, sample_weight=weights)
+    lost = _effects(forest.predict_oob(X), model) - _effects(curves, model)
+    return DistilledForest(
+        forest=replace(forest.forest_, feature_names=model.feature_names),
+        baseline=model.baseline,
+        error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
+        spread=float(_effects(curves, model).std()),
+    )
+
+
+def _effects(curves: FloatArray, model: EffectForest) -> FloatArray:
+    """Curves on the grid less their value at the baseline, which is on the grid or between."""
+    start = np.full((len(curves), 1), model.baseline)
+    return curves - interpolated(model.doses, curves, start)

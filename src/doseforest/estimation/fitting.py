@@ -1,0 +1,126 @@
+"""The parts of a forest: outcome models cross-fitted, then corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from doseforest.corrections.base import FittedCorrection
+from doseforest.corrections.kernel_growth import KernelSettings
+from doseforest.corrections.orthogonal import OrthogonalSettings, fit_orthogonal
+from doseforest.corrections.parts import TrainedPart, no_correction
+from doseforest.corrections.published import fit_published
+from doseforest.corrections.stabilized import fit_stabilized
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import IntArray
+from doseforest.estimation.plan import FitPlan, dose_kernel, draw_parts
+from doseforest.estimation.weighting import conditional_density, weigh_treatments
+from doseforest.nuisance.cross_fitting import CrossFittedOutcome, cross_fit_outcome
+
+CorrectionFit = Callable[[TrainingRows, CrossFittedOutcome, FitPlan], FittedCorrection]
+
+
+def fit_parts(rows: TrainingRows, correction: str, plan: FitPlan) -> tuple[TrainedPart, ...]:
+    """Fit every part of a forest."""
+    return tuple(
+        _fit_part(own, folds, CORRECTIONS[correction].fit, plan)
+        for own, folds in draw_parts(rows, plan)
+    )
+
+
+def _fit_part(
+    rows: TrainingRows, folds: IntArray, correct: CorrectionFit, plan: FitPlan
+) -> TrainedPart:
+    with plan.stopwatch("nuisances"):
+        outcome = cross_fit_outcome(
+            plan.fit_outcome,
+            rows.X,
+            rows.dose,
+            rows.y,
+            folds,
+            weights=rows.weights,
+            seed=plan.seed,
+            n_threads=plan.n_threads,
+            on_progress=plan.on_progress,
+        )
+    return TrainedPart(rows, outcome, correct(rows, outcome, plan))
+
+
+def _orthogonal(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
+    settings = OrthogonalSettings(
+        leaf_sizes=plan.leaf_sizes,
+        n_rounds=plan.n_rounds,
+        treatment_model=plan.treatment_model,
+        growth=plan.growth,
+        seed=plan.seed,
+    )
+    return fit_orthogonal(
+        rows,
+        outcome,
+        plan.basis,
+        settings,
+        n_threads=plan.n_threads,
+        stopwatch=plan.stopwatch,
+        on_progress=plan.on_progress,
+    )
+
+
+def _none(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
+    return no_correction()
+
+
+def _stabilized(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
+    with plan.stopwatch("nuisances"):
+        weights = weigh_treatments(rows, rows.y - outcome.observed, plan).chosen.r
+    return fit_stabilized(rows, outcome, plan.grid, weights, **_kernel_arguments(rows, plan))
+
+
+def _published(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
+    with plan.stopwatch("nuisances"):
+        density = conditional_density(rows, plan)
+        on_grid = density.out_of_fold(rows.treatment_features, plan.grid)
+    return fit_published(rows, outcome, plan.grid, on_grid, **_kernel_arguments(rows, plan))
+
+
+def _kernel_arguments(rows: TrainingRows, plan: FitPlan) -> dict[str, Any]:
+    kernel, _ = dose_kernel(rows, plan)
+    settings = KernelSettings(
+        kernel=kernel,
+        bandwidth=plan.bandwidth,
+        leaf_sizes=plan.leaf_sizes,
+        distance=plan.distance,
+        growth=plan.growth,
+        seed=plan.seed,
+    )
+    return {
+        "settings": settings,
+        "n_threads": plan.n_threads,
+        "stopwatch": plan.stopwatch,
+        "on_progress": plan.on_progress,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionKind:
+    """One way to correct an outcome model."""
+
+    fit: CorrectionFit
+    leaf_sizes: tuple[int, ...]  # by default
+    n_forests: Callable[[FitPlan], int]  # grown, each a step of progress
+
+
+CORRECTIONS: dict[str, CorrectionKind] = {
+    "orthogonal": CorrectionKind(
+        _orthogonal, (5, 15, 50, 150), lambda plan: plan.n_rounds * len(plan.leaf_sizes)
+    ),
+    "stabilized": CorrectionKind(_stabilized, (20, 60, 200), lambda plan: len(plan.leaf_sizes)),
+    "kernel": CorrectionKind(_published, (20,), lambda plan: 1),
+    "none": CorrectionKind(_none, (20,), lambda plan: 0),
+}
+
+
+def n_steps(correction: str, plan: FitPlan) -> int:
+    """Steps that a fit tells of its progress."""
+    fits = 1 + plan.n_folds * plan.n_repeats
+    return (2 if plan.swap else 1) * (fits + CORRECTIONS[correction].n_forests(plan))

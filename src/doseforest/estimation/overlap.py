@@ -1,0 +1,69 @@
+"""Whether units could have had a dose, and what is said where hardly any could."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.dtypes import FloatArray
+from doseforest.nuisance.densities.base import ConditionalDensity
+from doseforest.treatments.grids import DoseRange
+
+SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
+FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out
+FEWEST_AT_LEVEL = 20
+
+
+class OverlapWarning(UserWarning):
+    """Some doses are next to impossible for most units."""
+
+
+def supported(
+    density: ConditionalDensity,
+    X: FloatArray,
+    doses: FloatArray,
+    grid: FloatArray,
+    within: DoseRange,
+) -> NDArray[np.bool_]:
+    """Whether each unit could well have had each dose, shape (n_units, n_doses).
+
+    A dose is supported where its density given the unit's covariates is at least 5 % of that at
+    the unit's likeliest dose on the grid: for a normal dose, within 2.4 standard deviations.
+    Doses a little outside the observed ones count as the nearest of them.
+    """
+    asked, shown = (np.clip(own, within.low, within.high) for own in (doses, grid))
+    peak = density.density(X, shown).max(axis=1, keepdims=True)
+    own: NDArray[np.bool_] = density.density(X, asked) >= SUPPORTED_SHARE * peak
+    return own
+
+
+def warn_of_poor_overlap(
+    density: ConditionalDensity, X: FloatArray, grid: FloatArray, within: DoseRange
+) -> None:
+    """Warn of the doses that fewer than a tenth of the units could have had."""
+    shares = supported(density, X, grid, grid, within).mean(axis=0)
+    poor = grid[shares < FEWEST_SUPPORTED]
+    if len(poor):
+        named = ", ".join(f"{dose:.4g}" for dose in poor[:5]) + (", …" if len(poor) > 5 else "")
+        warnings.warn(
+            f"Fewer than {FEWEST_SUPPORTED:.0%} of the units could have had the dose(s) {named}: "
+            "there the curves of the others are extrapolated by the outcome model. Give 'doses' "
+            "that leave them out, look at supported(X, doses), or name in 'density_features' only "
+            "covariates that also drive the outcome.",
+            OverlapWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_rare_levels(levels: FloatArray, counts: FloatArray) -> None:
+    """Warn of levels that few rows have."""
+    rare = levels[counts < FEWEST_AT_LEVEL]
+    if len(rare):
+        warnings.warn(
+            f"The level(s) {', '.join(f'{level:g}' for level in rare[:5])} of the treatment have "
+            f"fewer than {FEWEST_AT_LEVEL} rows each; their effects will be mostly guesswork. "
+            "Merge them with their neighbours.",
+            stacklevel=3,
+        )

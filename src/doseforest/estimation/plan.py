@@ -1,0 +1,109 @@
+"""What a fit is going to do, decided before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
+from doseforest.smoothing.kernels import Kernel
+from doseforest.timing import Stopwatch
+from doseforest.treatments.bases import BASES, DoseBasis, FittedBasis, Indicators, Legendre
+from doseforest.treatments.grids import FEW_LEVELS, dose_sample
+
+MAX_INDICATORS = 8  # levels beyond which a polynomial says as much with fewer coefficients
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitPlan:
+    """How the parts of a forest are fitted."""
+
+    fit_outcome: MemberFit
+    basis: FittedBasis
+    grid: FloatArray  # (n_doses,) doses of the kernel corrections
+    density: Any  # as the user gave it
+    kernel: str | Kernel
+    bandwidth: float | None
+    leaf_sizes: tuple[int, ...]
+    n_rounds: int
+    treatment_model: Any
+    distance: Any
+    growth: Mapping[str, Any]  # parameters of `CurveForest`
+    n_folds: int
+    n_repeats: int
+    swap: bool
+    seed: int
+    n_threads: int
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    on_progress: Callable[[int], None] = lambda done: None
+
+    def telling(self, on_progress: Callable[[int], None]) -> FitPlan:
+        """Return the same plan, with someone to tell of its steps."""
+        return replace(self, on_progress=on_progress)
+
+
+def fit_basis(recipe: str | DoseBasis, rows: TrainingRows) -> FittedBasis:
+    """Fit the dose functions; "auto" takes indicators of few levels, else polynomials and masses.
+
+    Examples
+    --------
+    >>> from doseforest.data.training_rows import check_training
+    >>> rows = check_training(np.zeros((40, 1)), np.zeros(40), np.arange(40) % 3)
+    >>> fit_basis("auto", rows)
+    IndicatorBasis(levels=(0.0, 1.0, 2.0), reference=0.0)
+    """
+    if not isinstance(recipe, str):
+        return recipe.fit(rows.dose, rows.weights)
+    if recipe != "auto":
+        return BASES[recipe]().fit(rows.dose, rows.weights)
+    levels, _ = dose_sample(rows.dose, rows.weights).levels()
+    chosen: DoseBasis = Indicators() if len(levels) <= MAX_INDICATORS else Legendre(masses="auto")
+    return chosen.fit(rows.dose, rows.weights)
+
+
+def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
+    """The kernel over doses, and whether it smooths: a dose of few levels is matched exactly."""
+    levels, _ = dose_sample(rows.dose, rows.weights).levels()
+    smooth = len(levels) > FEW_LEVELS and plan.kernel != "exact"
+    return (plan.kernel if smooth else "exact"), smooth
+
+
+def check_levels(rows: TrainingRows, folds: IntArray) -> None:
+    """Raise ValueError where a model without some fold would never see a level of the dose."""
+    levels, _ = dose_sample(rows.dose, rows.weights).levels()
+    if len(levels) > FEW_LEVELS:
+        return
+    for fold in range(int(folds.max()) + 1):
+        missing = np.setdiff1d(levels, rows.dose[(folds >= 0) & (folds != fold)])
+        if len(missing):
+            held = int((rows.dose == missing[0]).sum())
+            raise ValueError(
+                "The 'treatment' parameter must have every level in the rows outside each of the "
+                f"'n_folds' folds. Got level {missing[0]:g} in {held} row(s), all in fold {fold}, "
+                "instead: leave that level out or merge it with its neighbour."
+            )
+
+
+def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, IntArray]]:
+    """Rows and folds (n_repeats, n_rows) of each part: one, or two with halves swapped."""
+    if not plan.swap:
+        return [(rows, _folds(rows, plan, np.ones(rows.n_rows, bool)))]
+    halves = draw_folds(rows.ids, 2, plan.seed)
+    return [
+        (rows.growing_on(halves == half), _folds(rows, plan, halves == half)) for half in (0, 1)
+    ]
+
+
+def _folds(rows: TrainingRows, plan: FitPlan, kept: NDArray[np.bool_]) -> IntArray:
+    """Folds of the kept rows, drawn once for every repeat; -1 for the others."""
+    drawn = np.full((plan.n_repeats, rows.n_rows), -1, np.int64)
+    for repeat in range(plan.n_repeats):
+        drawn[repeat, kept] = draw_folds(rows.ids[kept], plan.n_folds, plan.seed + 1 + repeat)
+        check_levels(rows, drawn[repeat])
+    return drawn

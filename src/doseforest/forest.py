@@ -1,0 +1,503 @@
+"""GeneralizedCausalForest: from a table to the dose-response curve of every unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
+from doseforest.data.binning import MAX_BINS
+from doseforest.data.checks import checked_columns
+from doseforest.data.table import as_table
+from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
+from doseforest.dtypes import FloatArray
+from doseforest.estimation import overlap
+from doseforest.estimation.averaging import Averager, prepare_averages
+from doseforest.estimation.distilling import distill
+from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
+from doseforest.estimation.plan import FitPlan, fit_basis
+from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.machine import thread_count
+from doseforest.nuisance.densities.known import Strata
+from doseforest.nuisance.densities.location_scale import LocationScale
+from doseforest.nuisance.densities.registry import WEIGHTS
+from doseforest.nuisance.densities.weights import TreatmentWeights
+from doseforest.nuisance.outcome_stack import fit_members
+from doseforest.nuisance.regressor_model import RegressorFit
+from doseforest.prediction.curve_effects import dose_table
+from doseforest.prediction.distilled_forest import DistilledForest
+from doseforest.prediction.effect_forest import (
+    CorrectedOutcome,
+    EffectForest,
+    EffectMethods,
+    NoCorrection,
+)
+from doseforest.progress import ProgressBar
+from doseforest.smoothing.bandwidths import rule_of_thumb
+from doseforest.smoothing.kernel_weights import effective_sample
+from doseforest.smoothing.kernels import KERNELS, Kernel
+from doseforest.treatments.bases import BASES, DoseBasis
+from doseforest.treatments.grids import (
+    FEW_LEVELS,
+    check_doses,
+    choose_baseline,
+    default_grid,
+    dose_sample,
+)
+
+
+class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[misc]
+    """Dose-response curves of units, by an outcome model that honest forests correct.
+
+    An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
+    where the data say so, and are left out where they do not.
+
+    Parameters
+    ----------
+    n_trees : int, default=400
+        Trees of a round, shared by the leaf sizes.
+    correction : {"orthogonal", "stabilized", "kernel", "none"}, default="orthogonal"
+        How the outcome model is corrected: by residuals on residualised functions of the dose
+        (default), by weighted kernels, by the published kernel formula, or not at all.
+    outcome_model : "stack" or regressor, default="stack"
+        Model of the outcome given [X, T]: a stack of splines and boosted trees, or any
+        scikit-learn regressor (or classifier of a binary outcome).
+    treatment_model : regressor, optional
+        Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
+    density : str, array, callable or Strata, default="auto"
+        Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
+        "gaussian", "forest", "entropy", "permutation", "none"; known densities of the observed
+        doses; a function of (X, doses); or strata within which the dose was randomised. "auto"
+        picks by the estimated error of the average curve.
+    basis : "auto", str or DoseBasis, default="auto"
+        Functions of the dose that curves are corrected by, see `doseforest.treatments`.
+    min_node_size : int or sequence of ints, optional
+        Smallest number of growth rows in a leaf; several are stacked. By default what
+        suits the correction: 5, 15, 50 and 150 for "orthogonal".
+    n_rounds : int, default=2
+        Rounds of correction, for "orthogonal".
+    n_folds, n_repeats : int, default=4 and 1
+        Folds of cross-fitting; repeats with other folds are averaged.
+    honesty : {"tree", "forest", "swap", "none"}, default="tree"
+        Which rows grow and which fill leaves: halves of each tree's rows, of all rows, or of all
+        rows and then the other way round, with nuisances that have seen the growing half only.
+    honesty_fraction, sample_fraction : float, default=0.5 and 0.7
+        Share of a tree's rows that grow it; share of all rows that a tree sees.
+    mtry : int, float or "sqrt", optional
+        Features that a split may use; by default all.
+    distance : str or callable, default="l2"
+        Distance between curves, for the kernel corrections.
+    kernel : str, default="epanechnikov"
+        For averages and kernel corrections.
+    bandwidth : float, optional
+        For the kernel corrections; by default chosen by the data.
+    doses : array, optional
+        Default grid of doses; by default 20 over the support, or the levels when there are few.
+    baseline : float, optional
+        Dose that effects are measured against; by default 0 where enough rows speak about it.
+    effect_features, controls, density_features : sequences of names or places, optional
+        Features that trees split on; features for the nuisances only; features that models of the
+        treatment see (what drives the treatment alone should not be among them).
+    max_bins : int, default=64
+    n_jobs : int, optional
+        Threads; by default every core. Never changes the result.
+    memory_limit : int, optional
+        Bytes that growth may take.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, for work over two seconds.
+    verbose : bool, default=False
+        Print the time of nuisances, curves, growth and leaves.
+    random_state : int, RandomState or None, optional
+
+    Attributes
+    ----------
+    model_ : EffectForest
+        What answers for new units, without the training data.
+    outcome_model_ : EffectForest
+        The outcome model alone, with the same methods.
+    outcome_weights_ : dict
+        Weights of the members of the outcome model.
+    rounds_ : tuple of dicts
+        What was chosen in each round of correction: shares, strength, gain.
+    doses_, baseline_
+        Default grid and baseline.
+    seconds_ : dict
+        Time by phase.
+
+    Examples
+    --------
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.simulation import DESIGNS
+    >>> data = DESIGNS["randomised"].draw(n=500, seed=0)
+    >>> forest = GeneralizedCausalForest(n_trees=100, random_state=0)
+    >>> forest.fit(data.X, data.y, treatment=data.treatment).dose_response(data.X[:3]).shape
+    (3, 21)
+    >>> effects = forest.effect(data.X, dose=5.0, baseline=0.0)
+    >>> bool(np.corrcoef(effects, data.effect([5.0], baseline=0.0)[:, 0])[0, 1] > 0.8)
+    True
+    """
+
+    __metadata_request__fit = {"treatment": True, "sample_weight": True, "groups": True}
+    __metadata_request__score = {"treatment": True, "sample_weight": True}
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
+        "correction": [StrOptions(set(CORRECTIONS))],
+        "outcome_model": [StrOptions({"stack"}), HasMethods(["fit", "predict"])],
+        "treatment_model": [HasMethods(["fit", "predict"]), None],
+        "density": [StrOptions({"auto", *WEIGHTS}), "array-like", callable, Strata],
+        "basis": [StrOptions({"auto", *BASES}), HasMethods(["fit"])],
+        "min_node_size": [Interval(Integral, 1, 2**31, closed="left"), "array-like", None],
+        "n_rounds": [Interval(Integral, 1, 100, closed="both")],
+        "n_folds": [Interval(Integral, 2, 100, closed="both")],
+        "n_repeats": [Interval(Integral, 1, 1000, closed="both")],
+        "honesty": [StrOptions({"tree", "forest", "swap", "none"})],
+        "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "sample_fraction": [Interval(Real, 0, 1, closed="right")],
+        "mtry": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+            StrOptions({"sqrt"}),
+            None,
+        ],
+        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), None],
+        "doses": ["array-like", None],
+        "baseline": [Real, None],
+        "effect_features": ["array-like", None],
+        "controls": ["array-like", None],
+        "density_features": ["array-like", None],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "progress": ["boolean", None],
+        "verbose": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 400,
+        *,
+        correction: Literal["orthogonal", "stabilized", "kernel", "none"] = "orthogonal",
+        outcome_model: Any = "stack",
+        treatment_model: Any = None,
+        density: Any = "auto",
+        basis: str | DoseBasis = "auto",
+        min_node_size: int | Sequence[int] | None = None,
+        n_rounds: int = 2,
+        n_folds: int = 4,
+        n_repeats: int = 1,
+        honesty: Literal["tree", "forest", "swap", "none"] = "tree",
+        honesty_fraction: float = 0.5,
+        sample_fraction: float = 0.7,
+        mtry: int | float | Literal["sqrt"] | None = None,
+        distance: str | DistanceFunction = "l2",
+        kernel: str | Kernel = "epanechnikov",
+        bandwidth: float | None = None,
+        doses: Any = None,
+        baseline: float | None = None,
+        effect_features: Sequence[Any] | None = None,
+        controls: Sequence[Any] | None = None,
+        density_features: Sequence[Any] | None = None,
+        max_bins: int = 64,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        progress: bool | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.correction = correction
+        self.outcome_model = outcome_model
+        self.treatment_model = treatment_model
+        self.density = density
+        self.basis = basis
+        self.min_node_size = min_node_size
+        self.n_rounds = n_rounds
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.honesty = honesty
+        self.honesty_fraction = honesty_fraction
+        self.sample_fraction = sample_fraction
+        self.mtry = mtry
+        self.distance = distance
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.doses = doses
+        self.baseline = baseline
+        self.effect_features = effect_features
+        self.controls = controls
+        self.density_features = density_features
+        self.max_bins = max_bins
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.progress = progress
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Fit the outcome model, then grow what corrects it.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            numpy, pandas or polars; NaN and null are missing values.
+        y : array of shape (n_rows,)
+            Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
+        treatment : array of shape (n_rows,)
+            Observed doses.
+        sample_weight : array of shape (n_rows,), optional
+        groups : array of shape (n_rows,), optional
+            Rows of a group share a fold and enter a tree together.
+        """
+        self._validate_params()
+        if treatment is None:
+            raise ValueError(
+                "The 'treatment' parameter of fit must be given: the observed dose of each row. "
+                "Inside a Pipeline or a search, call "
+                "sklearn.set_config(enable_metadata_routing=True) first and pass treatment=…"
+            )
+        roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
+        rows = check_training(
+            X, y, treatment, sample_weight=sample_weight, groups=groups, roles=roles
+        )
+        levels, shares = dose_sample(rows.dose, rows.weights).levels()
+        if len(levels) <= FEW_LEVELS:
+            overlap.warn_of_rare_levels(levels, shares * rows.n_rows)
+        support = dose_sample(rows.dose, rows.weights).range()
+        baseline = self._choose_baseline(rows)
+        grid = self._grid(rows, baseline)
+        plan = self._plan(rows, grid)
+        with ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar:
+            parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
+        with plan.stopwatch("overlap"):
+            self._overlap = LocationScale().fit(
+                rows.treatment_features,
+                rows.dose,
+                weights=rows.weights,
+                seed=plan.seed,
+                n_threads=plan.n_threads,
+            )
+            overlap.warn_of_poor_overlap(self._overlap, rows.treatment_features, grid, support)
+        common: dict[str, Any] = {
+            "n_features": rows.X.shape[1],
+            "feature_names": rows.names,
+            "effect_columns": rows.effect_columns,
+            "doses": grid,
+            "baseline": baseline,
+            "support": support,
+            "bounded": bool(np.isin(rows.y, (0.0, 1.0)).all()),
+            "n_jobs": self.n_jobs,
+        }
+        self.model_ = EffectForest(tuple(part.corrected for part in parts), **common)
+        alone = (CorrectedOutcome(part.outcome.full, NoCorrection()) for part in parts)
+        self.outcome_model_ = EffectForest(tuple(alone), **common)
+        self.outcome_weights_ = dict(parts[0].outcome.full.weights)
+        self.rounds_ = tuple(report for part in parts for report in part.fitted.report)
+        self.doses_, self.baseline_ = grid, baseline
+        self.seconds_ = plan.stopwatch.seconds
+        self.n_features_in_ = rows.X.shape[1]
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self._parts, self._fit_plan = parts, plan
+        self._averager: Averager | None = None
+        if self.verbose:
+            print(plan.stopwatch.report())
+        return self
+
+    def average_dose_response(self, doses: Any = None) -> AverageDoseResponse:
+        """Average outcome of the training population at each dose, doubly robust.
+
+        The mean of the units' out-of-bag curves plus a weighted local mean of their residuals;
+        see ``density`` for the weights, which are chosen at the first call.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default the forest's grid.
+
+        Returns
+        -------
+        AverageDoseResponse
+            With ``doses``, ``values`` and ``standard_errors``.
+        """
+        averager = self._averages()
+        asked = self.doses_ if doses is None else check_doses(doses, self.model_.support)
+        return averager.average_curve(asked)
+
+    def average_effect(self, dose: float, baseline: float | None = None) -> AverageEffect:
+        """Average effect of a dose against the baseline, with its standard error."""
+        averager = self._averages()
+        start = self.baseline_ if baseline is None else baseline
+        first, second = check_doses([start, dose], self.model_.support, "dose")
+        return averager.average_effect(float(second), float(first))
+
+    def supported(self, X: Any, doses: Any = None) -> NDArray[np.bool_]:
+        """Whether each unit could well have had each dose, shape (n_units, n_doses).
+
+        Where it could not, its curve is an extrapolation by the outcome model. A dose counts as
+        supported where its estimated density given the unit's covariates is at least 5 % of that
+        at the unit's likeliest dose.
+        """
+        check_is_fitted(self)
+        table = as_table(X, expected_names=self.model_.feature_names)
+        asked = dose_table(self.doses_ if doses is None else doses, table.n_rows)
+        out = np.empty(asked.shape, bool)
+        for first, block in table.blocks():
+            rows = slice(first, first + len(block))
+            seen = block[:, self._parts[0].rows.treatment_columns]
+            out[rows] = overlap.supported(
+                self._overlap, seen, asked[rows], self.doses_, self.model_.support
+            )
+        return out
+
+    def distill(
+        self, n_trees: int = 200, min_node_size: int = 5, *, verbose: bool = True
+    ) -> DistilledForest:
+        """One compact forest grown on the fitted curves, for serving; prints what it costs.
+
+        Parameters
+        ----------
+        n_trees, min_node_size : int
+            Of the compact forest.
+        verbose : bool, default=True
+            Print the loss: the root mean square difference of effects on the grid, out of bag.
+        """
+        check_is_fitted(self)
+        rows, plan = self._parts[0].rows, self._fit_plan
+        small = distill(
+            self.model_,
+            rows.X,
+            weights=rows.weights,
+            n_trees=n_trees,
+            min_node_size=min_node_size,
+            seed=plan.seed,
+            n_jobs=self.n_jobs,
+        )
+        if verbose:
+            print(
+                f"The distilled forest's effects differ by {small.error:.4g} (root mean square, "
+                f"out of bag) from effects with a standard deviation of {small.spread:.4g}."
+            )
+        return small
+
+    def score(self, X: Any, y: Any, *, treatment: Any, sample_weight: Any = None) -> float:
+        """Share of the outcome's variance that the curves explain at the observed doses (R^2)."""
+        check_is_fitted(self)
+        outcome = checked_columns(y, "y", len(X), 1)[:, 0]
+        dose = checked_columns(treatment, "treatment", len(X), 1)
+        predicted = self.dose_response(X, dose.astype(np.float64))[:, 0]
+        return float(r2_score(outcome, predicted, sample_weight=sample_weight))
+
+    def save(self, path: str | Path) -> None:
+        """Write what answers for new units to one file; `doseforest.load_forest` reads it."""
+        check_is_fitted(self)
+        self.model_.save(path)
+
+    @property
+    def treatment_weights_(self) -> TreatmentWeights:
+        """The weights of averages: their name, the scores of all candidates, and r of each row."""
+        return self._averages().weights
+
+    @property
+    def _model(self) -> EffectForest:
+        check_is_fitted(self)
+        return self.model_
+
+    def _averages(self) -> Averager:
+        check_is_fitted(self)
+        if self._averager is None:
+            self._averager = prepare_averages(self._parts, self._fit_plan)
+        averager: Averager = self._averager
+        return averager
+
+    def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
+        sizes = self._leaf_sizes()
+        stack = isinstance(self.outcome_model, str)
+        honesty = "none" if self.honesty == "swap" else self.honesty
+        return FitPlan(
+            fit_outcome=fit_members if stack else RegressorFit(self.outcome_model),
+            basis=fit_basis(self.basis, rows),
+            grid=grid,
+            density=self.density,
+            kernel=self.kernel,
+            bandwidth=self.bandwidth,
+            leaf_sizes=sizes,
+            n_rounds=int(self.n_rounds),
+            treatment_model=self.treatment_model,
+            distance=self.distance,
+            growth={
+                "n_trees": max(1, round(self.n_trees / len(sizes))),
+                "sample_fraction": float(self.sample_fraction),
+                "honesty": honesty,
+                "honesty_fraction": float(self.honesty_fraction),
+                "mtry": self.mtry,
+                "max_bins": int(self.max_bins),
+                "n_jobs": self.n_jobs,
+                "memory_limit": self.memory_limit,
+                "progress": False,
+            },
+            n_folds=int(self.n_folds),
+            n_repeats=int(self.n_repeats),
+            swap=self.honesty == "swap",
+            seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def _leaf_sizes(self) -> tuple[int, ...]:
+        if self.min_node_size is None:
+            return CORRECTIONS[self.correction].leaf_sizes
+        sizes = np.atleast_1d(np.asarray(self.min_node_size))
+        if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not len(sizes) or sizes.min() < 1:
+            raise ValueError(
+                "The 'min_node_size' parameter of GeneralizedCausalForest must be one or more ints "
+                f"of at least 1. Got {self.min_node_size!r} instead."
+            )
+        return tuple(np.unique(sizes).tolist())
+
+    def _choose_baseline(self, rows: TrainingRows) -> float:
+        if self.baseline is not None:
+            within = dose_sample(rows.dose, rows.weights).range()
+            return float(check_doses(self.baseline, within, "baseline")[0])
+        levels, shares = dose_sample(rows.dose, rows.weights).levels()
+        if len(levels) <= FEW_LEVELS:
+            return choose_baseline(levels, shares * rows.n_rows).dose
+        width = rule_of_thumb(rows.dose, self.kernel, rows.weights)
+        sizes = partial(
+            effective_sample, rows.dose, bandwidth=width, kernel=self.kernel, weights=rows.weights
+        )
+        return choose_baseline(rows.dose, lambda doses: sizes(grid=doses)).dose
+
+    def _grid(self, rows: TrainingRows, baseline: float) -> FloatArray:
+        if self.doses is None:
+            return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
+        within = dose_sample(rows.dose, rows.weights).range()
+        return np.unique(check_doses(self.doses, within))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
