@@ -53,8 +53,11 @@ def test_control_c_ends_growth():
 
 PUBLIC_NAMES = [
     "CurveForest",
+    "DistilledForest",
+    "EffectForest",
     "Forest",
     "ForestFileError",
+    "GeneralizedCausalForest",
     "MeanCurve",
     "RatioCurve",
     "RidgeMoments",

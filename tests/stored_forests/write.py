@@ -1,16 +1,23 @@
-"""Store a small forest of the current format, to be run once at each release that changes it.
+"""Store small forests of the current format, to be run once at each release that changes it.
 
 Usage: python tests/stored_forests/write.py
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from doseforest import CurveForest
+from doseforest import CurveForest, EffectForest, GeneralizedCausalForest
+from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
+from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
+from doseforest.nuisance.outcome_models import BoostedCore, Stack
+from doseforest.prediction.effect_forest import CorrectedOutcome
 from doseforest.prediction.forest_file import FORMAT_VERSION
+
+FOLDER = Path(__file__).parent
 
 
 def main() -> None:
@@ -20,12 +27,56 @@ def main() -> None:
     doses = np.linspace(0, 1, 4)
     y = np.nan_to_num(x[:, :1]) * doses + rng.normal(size=(400, 4)) / 4
     forest = CurveForest(5, random_state=0).fit(x, y, doses=doses)
-    path = Path(__file__).parent / f"format_{FORMAT_VERSION}.dose"
+    store("", forest, forest.predict, x[:20])
+    store_effect_forests()
+
+
+def store_effect_forests() -> None:
+    rng = np.random.default_rng(3)  # of few seeds whose small forests have offsets and means
+    x, dose = rng.normal(size=(150, 3)), rng.uniform(0, 4, size=150)
+    outcome = 10 + x[:, 0] + dose * (1 + 0.5 * x[:, 1]) + 0.5 * rng.normal(size=150)
+    settings = {"n_trees": 8, "baseline": 1.0, "random_state": 0, "n_jobs": 1}
+    swapped = GeneralizedCausalForest(honesty="swap", min_node_size=(5, 20), **settings)
+    swapped.fit(x, outcome, treatment=dose)
+    effects = with_small_outcome_models(swapped.model_, x, dose, outcome)
+    store("effect_forest_", effects, effects.dose_response, x[:20])
+    kernel = GeneralizedCausalForest(correction="kernel", **settings)
+    kernel.fit(x, outcome, treatment=dose)
+    published = with_small_outcome_models(kernel.model_, x, dose, outcome)
+    store("effect_forest_kernel_", published, published.dose_response, x[:20])
+    grid = published.doses
+    curves = x[:, :1] * grid
+    grown = CurveForest(4, min_node_size=5, random_state=0)
+    grown.fit(x, curves, leaf_channels=np.hstack([curves, 1 + curves**2]))
+    correction = StabilizedCorrection(grid, (KernelForest(grown.forest_, 0.25, 0.5),), grid / 9)
+    part = CorrectedOutcome(published.parts[0].outcome, correction)
+    stabilized = replace(published, parts=(part,))
+    store("effect_forest_stabilized_", stabilized, stabilized.dose_response, x[:20])
+    compact = swapped.distill(n_trees=3, min_node_size=20)
+    store("distilled_forest_", compact, compact.dose_response, x[:20])
+
+
+def with_small_outcome_models(model, x, dose, outcome) -> EffectForest:
+    """Stacks of the spline core alone and with a few trees: those of a fit would fill the disk."""
+    parts = []
+    for part in model.parts:
+        core = part.outcome.members["core"]
+        recipe = BoostingRecipe(8, 4, linear=True)
+        trees = fit_boosting(x, dose, outcome - core.predict(x, dose), recipe)
+        members = {"core": core, "core, boosted": BoostedCore(core, trees)}
+        stack = Stack(members, {"core": 0.25, "core, boosted": 0.75})
+        parts.append(CorrectedOutcome(stack, part.correction))
+    return replace(model, parts=tuple(parts))
+
+
+def store(kind, forest, answer, queries) -> None:
+    path = FOLDER / f"{kind}format_{FORMAT_VERSION}.dose"
     if path.exists():
-        raise SystemExit(f"{path} exists: a stored forest is never written twice")
+        print(f"{path.name} exists: a stored forest is never written twice")
+        return
     forest.save(path)
-    np.save(path.with_suffix(".queries.npy"), x[:20])
-    np.save(path.with_suffix(".curves.npy"), forest.predict(x[:20]))
+    np.save(path.with_suffix(".queries.npy"), queries)
+    np.save(path.with_suffix(".curves.npy"), answer(queries))
 
 
 if __name__ == "__main__":

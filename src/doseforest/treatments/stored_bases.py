@@ -1,0 +1,89 @@
+"""Bases of the dose that come from a file, checked before they are evaluated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from itertools import chain, pairwise
+from typing import Any
+
+from doseforest.prediction.value_checks import FileChecks
+from doseforest.treatments.bases import FittedBasis, IndicatorBasis, basis_from_json
+from doseforest.treatments.polynomials import PolynomialBasis
+from doseforest.treatments.splines import DEGREE, SplineBasis
+
+require = FileChecks("basis of the dose").require
+
+
+def read_basis(values: dict[str, Any]) -> FittedBasis:
+    """Rebuild a fitted basis from the plain values of a file; ForestFileError if they do not fit.
+
+    Examples
+    --------
+    >>> read_basis({"kind": "indicators", "levels": [0.0, 1.0], "reference": 1.0})
+    IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
+    >>> read_basis({"kind": "indicators", "levels": [0.0, 1.0], "reference": 2.0})
+    Traceback (most recent call last):
+        ...
+    doseforest.prediction.container.ForestFileError: the basis of the dose has a reference ...
+    """
+    return checked_basis(basis_from_json(values))
+
+
+def checked_basis(basis: Any) -> FittedBasis:
+    """Return a basis whose numbers are finite and fit; otherwise raise ForestFileError."""
+    values = [getattr(basis, field.name) for field in fields(basis)]
+    require(all(type(value) in (int, float, tuple) for value in values), "is not made of numbers")
+    BASIS_CHECKS[type(basis)](basis)
+    checked: FittedBasis = basis
+    return checked
+
+
+def _check_polynomials(basis: PolynomialBasis) -> None:
+    _require_numbers(basis.low, basis.high, *basis.masses, *chain(*basis.recurrence))
+    require(basis.low <= basis.high, "has no range of doses")
+    require(_ascending(basis.masses), "has masses out of order")
+    require(
+        all(len(row) == k + 2 and row[-1] > 0 for k, row in enumerate(basis.recurrence)),
+        "has a recurrence that cannot be followed",
+    )
+
+
+def _check_spline(basis: SplineBasis) -> None:
+    _require_numbers(basis.low, basis.high, *basis.knots, *basis.bends, *chain(*basis.coefficients))
+    require(basis.low < basis.high, "has no range of doses")
+    require(
+        len(basis.knots) >= 2
+        and basis.knots[0] == 0
+        and basis.knots[-1] == 1
+        and _ascending(basis.knots),
+        "has knots out of order",
+    )
+    require(
+        len(basis.coefficients) == len(basis.knots) + DEGREE - 1
+        and all(len(row) == len(basis.bends) for row in basis.coefficients),
+        "has coefficients that do not fit its knots",
+    )
+
+
+def _check_indicators(basis: IndicatorBasis) -> None:
+    _require_numbers(basis.reference, *basis.levels)
+    require(_ascending(basis.levels), "has levels out of order")
+    require(basis.reference in basis.levels, "has a reference that is no level")
+
+
+def _ascending(values: Sequence[float]) -> bool:
+    return all(low < high for low, high in pairwise(values))
+
+
+def _require_numbers(*values: Any) -> None:
+    finite = all(type(value) in (int, float) and math.isfinite(value) for value in values)
+    require(finite, "has something else than finite numbers")
+
+
+BASIS_CHECKS: dict[type, Callable[[Any], None]] = {
+    PolynomialBasis: _check_polynomials,
+    SplineBasis: _check_spline,
+    IndicatorBasis: _check_indicators,
+}
