@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
+PEERS := $(VENV)/baselines.stamp
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -11,16 +12,21 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit format bench-engine wheel lock clean
+.PHONY: help setup demo test lint types unit format bench-engine bench-accuracy bench-adrf \
+  bench-rate bench-scale wheel lock clean
 
 help:
-	@echo "make demo          set up, then simulate, grow a forest of curves, print a table, save a plot"
-	@echo "make test          set up, then lint, types and tests"
-	@echo "make setup         the environment alone, from nothing"
-	@echo "make bench-engine  speed of growth beside scikit-learn and LightGBM"
-	@echo "make wheel         wheel and sdist, each installed and imported in a fresh environment"
-	@echo "make format        let ruff and clang-format rewrite the sources"
-	@echo "make lock          pin the dependencies anew"
+	@echo "make demo            set up, then simulate, grow a forest of curves, print a table, save a plot"
+	@echo "make test            set up, then lint, types and tests"
+	@echo "make setup           the environment alone, from nothing"
+	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
+	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
+	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
+	@echo "make bench-rate      how fast errors fall with the number of rows"
+	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
+	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
+	@echo "make format          let ruff and clang-format rewrite the sources"
+	@echo "make lock            pin the dependencies anew"
 
 setup: $(STAMP)
 
@@ -60,6 +66,23 @@ format: setup
 bench-engine: setup
 	$(BIN)/python benchmarks/engine.py
 
+# EconML and what it needs come on top of the environment, at versions that leave the rest alone.
+$(PEERS): $(STAMP) requirements-baselines.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
+	touch $@
+
+bench-accuracy: $(PEERS)
+	$(BIN)/python benchmarks/accuracy.py designs
+
+bench-adrf: setup
+	$(BIN)/python benchmarks/accuracy.py adrf
+
+bench-rate: $(PEERS)
+	$(BIN)/python benchmarks/accuracy.py rate
+
+bench-scale: setup
+	$(BIN)/python benchmarks/accuracy.py scale
+
 wheel: setup
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
@@ -68,8 +91,11 @@ wheel: setup
 lock:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "uv>=0.5"
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --all-extras \
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot \
 	  --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
+	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-baselines.lock
 
 clean:
 	rm -rf .venv .cache build dist out

@@ -1,13 +1,15 @@
-"""Baselines with the effect API: outcome regressors, and curves without heterogeneity."""
+"""Baselines with the effect API: regressors, EconML's forest, curves without heterogeneity."""
 
 from __future__ import annotations
 
+from doseforest.baselines.econml_forest import EconMLForest
 from doseforest.baselines.outcome_regressors import OutcomeRegressor, boosting, random_forest
 from doseforest.baselines.reference_curves import AverageCurve, ConstantCurve, ZeroEffect
 
 __all__ = [
     "AverageCurve",
     "ConstantCurve",
+    "EconMLForest",
     "OutcomeRegressor",
     "ZeroEffect",
     "boosting",

@@ -1,0 +1,109 @@
+"""The table: errors of all rows on all designs."""
+
+from __future__ import annotations
+
+from accuracy_study.bars import verdicts
+from accuracy_study.estimators import ESTIMATORS, OURS, OUTCOME, ROWS
+from accuracy_study.options import Options
+from accuracy_study.report import Report
+from accuracy_study.scores import Scores, digits, interval_text, with_error
+from accuracy_study.settings import SIZES
+from accuracy_study.tasks import Record, Task
+from growth_speed.report import markdown_table
+
+SIMULATIONS = 20
+LEGEND = (
+    "Mean over simulations, standard error in brackets; 2,000 units, 1,000 in the three designs of "
+    "the GCF paper; errors of theta(t, x) on the training units at interior doses. "
+    "`*`: doseforest is ahead beyond the 95 % interval of the paired difference, `!`: the row is."
+)
+NOTE = (
+    "ADRF only is the exact average curve, which no estimate is given: the least error without "
+    "heterogeneity. Zero is no effect. Both are no competitors, but a model should beat them."
+)
+
+
+def tasks(options: Options) -> list[Task]:
+    """Seeds first, so that a run that is cut short has something of every design."""
+    return [
+        Task(estimator, design, SIZES[design], seed)
+        for seed in options.seeds(SIMULATIONS)
+        for design in options.designs or SIZES
+        for estimator in options.rows or ESTIMATORS
+    ]
+
+
+def report(records: list[Record], options: Options) -> Report:
+    scores = Scores(records)
+    designs = list(options.designs or SIZES)
+    parts = [
+        "## Root mean square error of effects",
+        LEGEND,
+        error_table(scores, designs, "rms", seconds=True),
+        NOTE,
+        "## Mean absolute error of effects",
+        error_table(scores, designs, "mae"),
+        "## Root mean square error of the average curve",
+        error_table(scores, designs, "adrf_rms"),
+        "## Paired differences of the root mean square error",
+        f"The row less {OURS}: above 0 where {OURS} is better.",
+        difference_table(scores, designs),
+        "## What the correction adds to the outcome model",
+        "\n".join(f"- {line}" for line in correction_words(scores, designs)),
+    ]
+    return Report("Accuracy", parts, verdicts(scores, designs), records)
+
+
+def error_table(scores: Scores, designs: list[str], number: str, *, seconds: bool = False) -> str:
+    """Rows by designs; with the mean time of a fit."""
+    rows = [row for row in ROWS if any(record["row"] == row for record in scores.records)]
+    header = ["", *designs, *(["s per fit"] if seconds else [])]
+    lines = []
+    for row in rows:
+        cells = [error_cell(scores, design, row, number) for design in designs]
+        times = [record["fit_seconds"] for record in scores.records if record["row"] == row]
+        time = [f"{sum(times) / len(times):.1f}"] if seconds else []
+        lines.append([row, *cells, *time])
+    return markdown_table(header, lines)
+
+
+def error_cell(scores: Scores, design: str, row: str, number: str) -> str:
+    n = SIZES[design]
+    text = with_error(scores.mean(design, n, row, number))
+    difference = scores.paired(design, n, row, OURS, number) if row != OURS else None
+    if difference is None:
+        return text
+    low, high = difference.interval()
+    return text + ("*" if low > 0 else "!" if high < 0 else "")
+
+
+def difference_table(scores: Scores, designs: list[str]) -> str:
+    lines = []
+    for design in designs:
+        for row in ROWS:
+            difference = scores.paired(design, SIZES[design], row, OURS) if row != OURS else None
+            if difference is not None:
+                error = digits(difference.standard_error)
+                interval = interval_text(difference)
+                lines.append([design, row, digits(difference.mean), error, interval])
+    header = ["design", "row", "difference", "standard error", "95 % interval"]
+    return markdown_table(header, lines) if lines else f"No simulation has {OURS} yet."
+
+
+def correction_words(scores: Scores, designs: list[str]) -> list[str]:
+    """Where the forests gain over the outcome model that they correct, in words."""
+    lines = []
+    for design in designs:
+        own = scores.mean(design, SIZES[design], OUTCOME)
+        gain = scores.paired(design, SIZES[design], OUTCOME, OURS)
+        if own is None or gain is None:
+            continue
+        low, high = gain.interval()
+        share = f"{abs(gain.mean) / own.mean:.1%} of its error" if own.mean else "nothing"
+        if low > 0:
+            lines.append(f"{design}: the correction removes {share}.")
+        elif high < 0:
+            lines.append(f"{design}: the correction adds {share}.")
+        else:
+            lines.append(f"{design}: no difference beyond noise ({share}, {interval_text(gain)}).")
+    return lines or ["Not measured in this run."]

@@ -1,0 +1,117 @@
+"""What is compared: to add a row of the tables, add a line to `ESTIMATORS`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import doseforest
+from doseforest.baselines import AverageCurve, EconMLForest, ZeroEffect, boosting, random_forest
+from doseforest.simulation import Simulation
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = "doseforest"
+OUTCOME = "its outcome model alone"
+EXACT_AVERAGE = "ADRF only"
+ZERO = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """A model, fitted once for all of its rows."""
+
+    row: str  # its name in tables
+    make: Callable[[Simulation, int], Any]  # of the data and a seed, not yet fitted
+    packages: tuple[str, ...] = ()  # whose versions its results depend on
+    parts: dict[str, str] = field(default_factory=dict)  # further rows: attributes once fitted
+    own: bool = False  # whether its results depend on the sources of this repository
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all of its rows."""
+        return self.row, *self.parts
+
+    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
+        """Fit, and return the model of each row."""
+        model = self.make(data, seed).fit(data.X, data.y, treatment=data.treatment)
+        return {self.row: model} | {row: getattr(model, name) for row, name in self.parts.items()}
+
+
+def _ours(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+
+
+def _random_forest(data: Simulation, seed: int) -> Any:
+    return random_forest(random_state=seed)
+
+
+def _boosting(data: Simulation, seed: int) -> Any:
+    return boosting(random_state=seed)
+
+
+def _econml(data: Simulation, seed: int) -> Any:
+    return EconMLForest(random_state=seed)
+
+
+def _exact_average(data: Simulation, seed: int) -> Any:
+    return AverageCurve(data.average)
+
+
+def _zero(data: Simulation, seed: int) -> Any:
+    return ZeroEffect()
+
+
+ESTIMATORS = {
+    "doseforest": Estimator(
+        OURS, _ours, ("numpy", "lightgbm"), parts={OUTCOME: "outcome_model_"}, own=True
+    ),
+    "random_forest": Estimator("random forest, leaf 5", _random_forest, ("scikit-learn",)),
+    "boosting": Estimator("boosting", _boosting, ("scikit-learn",)),
+    "econml": Estimator("EconML CausalForestDML, splines", _econml, ("econml", "scikit-learn")),
+    "adrf": Estimator(EXACT_AVERAGE, _exact_average),
+    "zero": Estimator(ZERO, _zero),
+}
+ROWS = tuple(row for estimator in ESTIMATORS.values() for row in estimator.rows)
+PEERS = tuple(ESTIMATORS[name].row for name in ("random_forest", "boosting", "econml"))
+ESTIMATED = (OURS, OUTCOME, *PEERS)  # the others know the truth, or nothing
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def source_digest() -> str:
+    """Digest of the Python and C++ sources, the same as long as our results cannot change."""
+    digest = hashlib.sha256()
+    for path in sorted([*(ROOT / "src/doseforest").rglob("*.py"), *(ROOT / "cpp").iterdir()]):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def state(name: str) -> str:
+    """What the results of an estimator depend on besides the data: versions and settings."""
+    estimator = ESTIMATORS[name]
+    versions = {package: installed(package) for package in estimator.packages}
+    if estimator.own:
+        return digest_of(versions, source_digest())
+    settings = estimator.make(_no_data(), 0).get_params(deep=False)
+    plain = {key: repr(value) for key, value in settings.items() if not callable(value)}
+    return digest_of(versions, plain)
+
+
+def digest_of(*parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def _no_data() -> Simulation:
+    return doseforest.simulation.DESIGNS["linear"].draw(n=10, seed=0)

@@ -1,0 +1,93 @@
+"""How fast errors fall with the number of units: slopes of log error against log n."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accuracy_study.estimators import ESTIMATORS, OURS, ROWS
+from accuracy_study.options import Options
+from accuracy_study.report import Report, Verdict
+from accuracy_study.scores import MISSING, Scores, digits, interval_text, paired_by_seed, with_error
+from accuracy_study.tasks import Record, Task
+from doseforest.evaluation import simulation_mean
+from growth_speed.report import markdown_table
+
+SIMULATIONS = 5
+UNITS = (500, 1000, 2000, 5000, 10_000, 20_000)
+MOST_UNITS = {"econml": 5000}  # its time grows faster than the units
+RATE_DESIGNS = ("confounded", "steps")
+RATE_ESTIMATORS = ("doseforest", "random_forest", "boosting", "econml")
+NOTE = (
+    "Mean rms over simulations, standard error in brackets. A slope is fitted to each simulation "
+    "(the same seed has the same coefficients at every n), then averaged; EconML's over fewer n. "
+    "Models keep their settings at every n."
+)
+
+
+def tasks(options: Options) -> list[Task]:
+    """Small ones first."""
+    return [
+        Task(estimator, design, n, seed)
+        for n in UNITS
+        for seed in options.seeds(SIMULATIONS)
+        for design in options.designs or RATE_DESIGNS
+        for estimator in options.rows or RATE_ESTIMATORS
+        if n <= MOST_UNITS.get(estimator, n)
+    ]
+
+
+def report(records: list[Record], options: Options) -> Report:
+    scores = Scores(records)
+    parts, verdicts = [NOTE], []
+    for design in options.designs or RATE_DESIGNS:
+        parts += [f"## {design}", rate_table(scores, design)]
+        verdicts += [as_steep(scores, design, row) for row in baselines(options)]
+    return Report("Error against n", parts, verdicts, records)
+
+
+def baselines(options: Options) -> list[str]:
+    rows = [row for name in options.rows or RATE_ESTIMATORS for row in ESTIMATORS[name].rows]
+    return [row for row in rows if row != OURS]
+
+
+def rate_table(scores: Scores, design: str) -> str:
+    lines = []
+    for row in ROWS:
+        cells = [with_error(scores.mean(design, n, row)) for n in UNITS]
+        if any(cell != MISSING for cell in cells):
+            by_seed = slopes(scores, design, row, sizes_of(scores, design, row))
+            slope = simulation_mean(list(by_seed.values())) if len(by_seed) > 1 else None
+            lines.append([row, *cells, with_error(slope)])
+    header = ["n", *map(str, UNITS), "slope"]
+    return markdown_table(header, lines) if lines else "No simulations yet."
+
+
+def sizes_of(scores: Scores, design: str, *rows: str) -> list[int]:
+    """Sizes at which all of the rows have simulations."""
+    return [n for n in UNITS if all(scores.by_seed(design, n, row) for row in rows)]
+
+
+def slopes(scores: Scores, design: str, row: str, sizes: list[int]) -> dict[int, float]:
+    """Slope of log rms against log n, by seed."""
+    if len(sizes) < 2:
+        return {}
+    values = [scores.by_seed(design, n, row) for n in sizes]
+    seeds = set.intersection(*(set(own) for own in values))
+    logs = np.log(sizes)
+    return {
+        seed: float(np.polyfit(logs, np.log([own[seed] for own in values]), 1)[0])
+        for seed in sorted(seeds)
+    }
+
+
+def as_steep(scores: Scores, design: str, row: str) -> Verdict:
+    """Over the sizes that both have."""
+    claim = f"{design}: slope no flatter than that of {row} beyond noise"
+    sizes = sizes_of(scores, design, OURS, row)
+    ours, theirs = (slopes(scores, design, name, sizes) for name in (OURS, row))
+    excess = paired_by_seed(ours, theirs)
+    if excess is None:
+        return Verdict(None, claim)
+    means = f"{digits(np.mean(list(ours.values())))}, {digits(np.mean(list(theirs.values())))}"
+    measured = f"{means}; difference {digits(excess.mean)} {interval_text(excess)}"
+    return Verdict(excess.interval()[0] <= 0, claim, measured)
