@@ -16,7 +16,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
   bench-rate bench-scale wheel lock clean
 
 help:
-	@echo "make demo            set up, then simulate, grow a forest of curves, print a table, save a plot"
+	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
 	@echo "make test            set up, then lint, types and tests"
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
@@ -43,7 +43,7 @@ $(STAMP): $(SOURCES)
 	touch $@
 
 demo: setup
-	$(BIN)/python examples/forest_of_curves.py
+	$(BIN)/python examples/discount_curves.py
 
 test: lint types unit
 

@@ -200,7 +200,9 @@ def test_averages_are_right_within_their_standard_errors(fitted):
     # The curves of 400 units have a standard deviation of about sqrt(1 + t^2 / 4).
     spread = np.sqrt(1 + average.doses**2 / 4) / np.sqrt(400)
     assert (average.standard_errors > 0.7 * spread).all()
-    assert (average.standard_errors < 2.0 * spread).all()
+    # The noise of local lines comes on top: .5 sqrt(.6 / (400 .25 h)) = .05 inside, twice that and
+    # more at the ends.
+    assert (average.standard_errors < spread + 0.2).all()
     effect = fitted.average_effect(3.0, 1.0)
     assert abs(effect.value - 2.0) < 5 * effect.standard_error
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from doseforest.corrections.averages import average_of_units, influence_of_units
+from doseforest.corrections.averages import average_of_units, residual_influence
 from doseforest.corrections.published import doubly_robust_curves
 from doseforest.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 
@@ -37,8 +37,8 @@ CONFOUNDED_AVERAGE = 2 * np.sin(DOSES) + 0.5 / 3  # means of x1 and x2 are 0, th
 
 def stabilized_average(curves, residual, dose, r):
     bandwidth = loo_bandwidth(dose, residual, KERNEL, weights=r).bandwidth
-    said = influence_of_units(
-        curves, dose, residual, DOSES, kernel=KERNEL, bandwidth=bandwidth, treatment_weights=r
+    said = curves + residual_influence(
+        dose, residual, DOSES, kernel=KERNEL, bandwidth=bandwidth, treatment_weights=r
     )
     return average_of_units(said, None, np.arange(len(dose)))[0]
 

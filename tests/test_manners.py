@@ -142,5 +142,6 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):
     (code,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
     namespace = {}
     exec(code, namespace)
-    assert namespace["forest"].predict(namespace["X"]).shape == (5000, 11)
+    effects = namespace["forest"].effect(namespace["X"], dose=10, baseline=0)
+    assert effects.shape == (1000,)
     assert (tmp_path / "model.dose").exists()

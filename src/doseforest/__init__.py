@@ -1,7 +1,8 @@
-"""Honest forests of dose-response curves.
+"""How each unit responds to every dose: dose-response curves by honest forests.
 
-`CurveForest` grows a forest whose response is a curve; `load_forest` reads a saved one and needs
-nothing but NumPy and the compiled core.
+`GeneralizedCausalForest` estimates the curve of every unit from (features, dose, outcome);
+`CurveForest`, the engine under it, grows a forest whose response is a curve. `load_forest` reads
+saved ones without what fitted them.
 """
 
 from __future__ import annotations

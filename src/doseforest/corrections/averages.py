@@ -28,8 +28,7 @@ class AverageEffect:
     standard_error: float
 
 
-def influence_of_units(
-    curves: FloatArray,
+def residual_influence(
     dose: FloatArray,
     residual: FloatArray,
     doses: FloatArray,
@@ -39,27 +38,26 @@ def influence_of_units(
     treatment_weights: FloatArray,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """What each unit says about the average outcome at each dose, shape (n_units, n_doses).
+    """What each unit's residual says about the average outcome at each dose, (n_units, n_doses).
 
-    The mean over units is the average curve: a unit's own curve plus its residual at the observed
-    dose, smoothed by local lines with weights K r.
+    The mean over units is the value at each dose of local lines through the residuals with weights
+    K r; added to the mean of the units' curves it makes an average curve doubly robust.
 
     Parameters
     ----------
-    curves : array of shape (n_units, n_doses)
-        Curves from models that have not seen the unit.
     dose, residual : arrays of shape (n_units,)
-        Observed dose; outcome less the curve at it.
+        Observed dose; outcome less the curve at it, from models that have not seen the unit.
+    doses : array of shape (n_doses,)
     treatment_weights : array of shape (n_units,)
         Weights r, about p(T) / pi(T | X).
     weights : array of shape (n_units,), optional
-        Weights of the sample, of mean 1; the weighted mean over units is then the average curve.
+        Weights of the sample, of mean 1; then it is the weighted mean over units that counts.
 
     Examples
     --------
     >>> dose = np.linspace(0.0, 1.0, 101)
-    >>> said = influence_of_units(
-    ...     np.zeros((101, 1)), dose, 2 * dose, np.array([0.5]),
+    >>> said = residual_influence(
+    ...     dose, 2 * dose, np.array([0.5]),
     ...     kernel="epanechnikov", bandwidth=0.2, treatment_weights=np.ones(101))
     >>> said.mean(axis=0).round(6)
     array([1.])
@@ -69,7 +67,8 @@ def influence_of_units(
     smooth = line(dose, doses, bandwidth, kernel, own).astype(np.float64)
     if weights is not None:  # they come back in the mean over units
         smooth /= np.where(weights > 0, weights, 1.0)[:, None]
-    return curves + smooth * residual[:, None]
+    smooth *= residual[:, None]
+    return smooth
 
 
 def average_of_units(

@@ -10,14 +10,14 @@ from doseforest.corrections.averages import (
     AverageDoseResponse,
     AverageEffect,
     average_of_units,
-    influence_of_units,
+    residual_influence,
 )
 from doseforest.corrections.parts import TrainedPart, out_of_bag
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan, dose_kernel
 from doseforest.estimation.weighting import weigh_treatments
 from doseforest.nuisance.densities.weights import TreatmentWeights
-from doseforest.smoothing.bandwidths import loo_bandwidth
+from doseforest.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 from doseforest.smoothing.kernels import Kernel
 
 
@@ -31,36 +31,48 @@ class Averager:
     strength: float  # share of the correction by residuals
     kernel: str | Kernel
     bandwidth: float
+    error_bandwidth: float  # of standard errors
 
     def average_curve(self, doses: FloatArray) -> AverageDoseResponse:
         """Average outcome at each dose with standard errors."""
-        said = self._said(doses)
-        return AverageDoseResponse(doses, *self._averaged(said))
+        return AverageDoseResponse(doses, *self._averaged(doses, np.eye(len(doses))))
 
     def average_effect(self, dose: float, baseline: float) -> AverageEffect:
         """Average outcome at a dose less that at the baseline."""
-        said = self._said(np.array([baseline, dose]))
-        value, error = self._averaged(said[:, 1:] - said[:, :1])
+        value, error = self._averaged(np.array([baseline, dose]), np.array([[-1.0], [1.0]]))
         return AverageEffect(float(value[0]), float(error[0]))
 
-    def _said(self, doses: FloatArray) -> FloatArray:
-        """What each row says about the average outcome at each dose, (n_rows, n_doses)."""
+    def _averaged(self, doses: FloatArray, contrasts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Contrasts (n_doses, k) of the average curve and their standard errors, both (k,).
+
+        The noise of the outcomes is in the curves too, however little of the correction is made
+        and however wide its bandwidth: standard errors are those of the whole correction with the
+        bandwidth of a curve that is not known.
+        """
         rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
-        return influence_of_units(
-            curves,
+        value, _ = average_of_units(
+            (curves + self.strength * self._corrections(doses, self.bandwidth)) @ contrasts,
+            rows.weights,
+            rows.ids,
+        )
+        narrow = min(self.bandwidth, self.error_bandwidth)
+        _, error = average_of_units(
+            (curves + self._corrections(doses, narrow)) @ contrasts, rows.weights, rows.ids
+        )
+        return value, error
+
+    def _corrections(self, doses: FloatArray, bandwidth: float) -> FloatArray:
+        rows = self.parts[0].rows
+        return residual_influence(
             rows.dose,
-            self.strength * self.residual,
+            self.residual,
             doses,
             kernel=self.kernel,
-            bandwidth=self.bandwidth,
+            bandwidth=bandwidth,
             treatment_weights=self.weights.r,
             weights=rows.weights,
         )
-
-    def _averaged(self, said: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rows = self.parts[0].rows
-        return average_of_units(said, rows.weights, rows.ids)
 
 
 def prepare_averages(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Averager:
@@ -70,8 +82,9 @@ def prepare_averages(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Averager:
     residual = rows.y - observed
     choice = weigh_treatments(rows, residual, plan)
     kernel, smooth = dose_kernel(rows, plan)
-    bandwidth = 1.0
+    bandwidth = usual = 1.0
     if smooth:
+        usual = rule_of_thumb(rows.dose, kernel, rows.weights)
         own = choice.chosen.r if rows.weights is None else choice.chosen.r * rows.weights
         bandwidth = loo_bandwidth(rows.dose, residual, kernel, weights=own).bandwidth
-    return Averager(parts, residual, choice.chosen, choice.strength, kernel, bandwidth)
+    return Averager(parts, residual, choice.chosen, choice.strength, kernel, bandwidth, usual)
