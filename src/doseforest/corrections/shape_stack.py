@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 
 from doseforest.dtypes import FloatArray, IntArray
 
+N_FOLDS = 5  # of rows left out when the gain is measured
 _FIRM = 1e4  # how firmly the shares are held to add up to 1
 
 
@@ -20,7 +21,7 @@ class ShapeStack:
 
     shares: FloatArray  # (n_candidates,) not negative, adding up to at most 1, shrunk
     strength: float  # what the shares were multiplied by, in [0, 1]
-    t_value: float  # paired t of the drop in risk before shrinkage
+    t_value: float  # paired t of the drop in risk before shrinkage, on rows left out
     risk: float  # mean squared residual without the correction
     corrected_risk: float  # with it
 
@@ -47,7 +48,8 @@ def stack_shapes(
 
     Both are free of what the covariates alone explain, so that a candidate is judged by how the
     curve bends, not by its level (the R-risk). The strength is max(0, 1 - 1 / t^2), t the paired
-    t-value of the drop in risk: a correction that cannot be told from noise is not made.
+    t-value of the drop in risk on rows that had no say in the shares: a correction that cannot be
+    told from noise is not made.
 
     Parameters
     ----------
@@ -70,10 +72,15 @@ def stack_shapes(
     """
     root = np.ones(len(target)) if weights is None else np.sqrt(weights)
     system = np.column_stack([shapes, target]) * root[:, None]
+    folds = (np.arange(len(target)) if clusters is None else clusters) % N_FOLDS
     # The triangle of a QR factorisation has the same least squares problem in a few rows.
-    triangle = np.asarray(np.linalg.qr(system, mode="r"))
-    shares = _shares_up_to_one(triangle[:, :-1], triangle[:, -1])
-    gain = target**2 - (target - shapes @ shares) ** 2
+    triangles = [np.linalg.qr(system[folds == fold], mode="r") for fold in range(N_FOLDS)]
+    shares = _shares_up_to_one(triangles)
+    gain = np.empty(len(target))
+    for fold in range(N_FOLDS):
+        own = folds == fold
+        others = _shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
+        gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others) ** 2
     t_value = _t_value(gain * root**2, clusters)
     strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
     shares = strength * shares
@@ -87,7 +94,10 @@ def stack_shapes(
     )
 
 
-def _shares_up_to_one(columns: FloatArray, target: FloatArray) -> FloatArray:
+def _shares_up_to_one(triangles: Sequence[Any]) -> FloatArray:
+    """Shares from the triangles of some rows, the target last."""
+    triangle = np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
+    columns, target = triangle[:, :-1], triangle[:, -1]
     shares: FloatArray
     shares, _ = nnls(columns, target)
     if shares.sum() <= 1:
