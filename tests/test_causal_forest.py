@@ -216,6 +216,33 @@ def test_known_densities_and_named_ones_are_taken():
         small(n_trees=4, density=np.ones(3)).fit(x, y, treatment=dose).average_dose_response()
 
 
+@pytest.mark.parametrize(("correction", "most"), [("stabilized", 0.3), ("kernel", 1.5)])
+def test_kernel_corrections_take_a_bandwidth_or_choose_one(correction, most):
+    x, dose, y = draw()
+    chosen = {}
+    for asked in (None, "rule_of_thumb", "leave_one_out", 1.5):
+        forest = small(correction=correction, bandwidth=asked, n_trees=4, density="gaussian")
+        forest.fit(x, y, treatment=dose)
+        chosen[asked] = forest.rounds_[0]["bandwidth"]
+        exact = 2 * (1 + 0.5 * x[:, 1])
+        # The published form puts noisy means of a few rows in place of a right outcome model.
+        assert np.sqrt(np.mean((forest.effect(x, 3.0, 1.0) - exact) ** 2)) < most
+    assert chosen[1.5] == 1.5
+    factor = {"stabilized": 2.0, "kernel": 1.0}[correction]
+    assert chosen[None] == pytest.approx(factor * chosen["rule_of_thumb"])
+    assert chosen["leave_one_out"] not in (chosen[None], chosen["rule_of_thumb"])
+
+
+def test_the_bandwidth_of_averages_is_a_choice_of_its_own():
+    x, dose, y = draw()
+    averages = []
+    for asked in ("leave_one_out", "rule_of_thumb", 0.5):
+        forest = small(n_trees=4, average_bandwidth=asked, density="none").fit(x, y, treatment=dose)
+        averages.append(forest.average_dose_response([2.0]).values[0])
+        assert averages[-1] == pytest.approx(12.0, abs=0.4)
+    assert len(set(averages)) == 3
+
+
 def test_units_without_support_at_a_dose_are_flagged():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(800, 2))

@@ -24,6 +24,7 @@ from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_trai
 from doseforest.dtypes import FloatArray
 from doseforest.estimation import overlap
 from doseforest.estimation.averaging import Averager, prepare_averages
+from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
@@ -100,8 +101,11 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Distance between curves, for the kernel corrections.
     kernel : str, default="epanechnikov"
         For averages and kernel corrections.
-    bandwidth : float, optional
-        For the kernel corrections; by default chosen by the data.
+    bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
+        Of unit curves, for the kernel corrections; by default what suits them: twice the rule of
+        thumb when stabilized, the rule of thumb as published.
+    average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
+        Of average curves.
     doses : array, optional
         Default grid of doses; by default 20 over the support, or the levels when there are few.
     baseline : float, optional
@@ -173,7 +177,15 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         ],
         "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
         "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), None],
+        "bandwidth": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions(set(BANDWIDTH_RULES)),
+            None,
+        ],
+        "average_bandwidth": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions(set(BANDWIDTH_RULES)),
+        ],
         "doses": ["array-like", None],
         "baseline": [Real, None],
         "effect_features": ["array-like", None],
@@ -206,7 +218,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         mtry: int | float | Literal["sqrt"] | None = None,
         distance: str | DistanceFunction = "l2",
         kernel: str | Kernel = "epanechnikov",
-        bandwidth: float | None = None,
+        bandwidth: str | float | None = None,
+        average_bandwidth: str | float = "leave_one_out",
         doses: Any = None,
         baseline: float | None = None,
         effect_features: Sequence[Any] | None = None,
@@ -236,6 +249,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.distance = distance
         self.kernel = kernel
         self.bandwidth = bandwidth
+        self.average_bandwidth = average_bandwidth
         self.doses = doses
         self.baseline = baseline
         self.effect_features = effect_features
@@ -445,6 +459,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             density=self.density,
             kernel=self.kernel,
             bandwidth=self.bandwidth,
+            average_bandwidth=self.average_bandwidth,
             leaf_sizes=sizes,
             n_rounds=int(self.n_rounds),
             treatment_model=self.treatment_model,

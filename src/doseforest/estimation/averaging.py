@@ -14,10 +14,10 @@ from doseforest.corrections.averages import (
 )
 from doseforest.corrections.parts import TrainedPart, out_of_bag
 from doseforest.dtypes import FloatArray
+from doseforest.estimation.bandwidths import choose_bandwidth
 from doseforest.estimation.plan import FitPlan, dose_kernel
 from doseforest.estimation.weighting import weigh_treatments
 from doseforest.nuisance.densities.weights import TreatmentWeights
-from doseforest.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 from doseforest.smoothing.kernels import Kernel
 
 
@@ -84,7 +84,7 @@ def prepare_averages(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Averager:
     kernel, smooth = dose_kernel(rows, plan)
     bandwidth = usual = 1.0
     if smooth:
-        usual = rule_of_thumb(rows.dose, kernel, rows.weights)
-        own = choice.chosen.r if rows.weights is None else choice.chosen.r * rows.weights
-        bandwidth = loo_bandwidth(rows.dose, residual, kernel, weights=own).bandwidth
+        r = choice.chosen.r
+        bandwidth = choose_bandwidth(plan.average_bandwidth, rows, residual, kernel, r)
+        usual = choose_bandwidth("rule_of_thumb", rows, residual, kernel, r)
     return Averager(parts, residual, choice.chosen, choice.strength, kernel, bandwidth, usual)

@@ -13,7 +13,8 @@ from doseforest.corrections.parts import TrainedPart, no_correction
 from doseforest.corrections.published import fit_published
 from doseforest.corrections.stabilized import fit_stabilized
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import IntArray
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.estimation.bandwidths import choose_bandwidth
 from doseforest.estimation.plan import FitPlan, dose_kernel, draw_parts
 from doseforest.estimation.weighting import conditional_density, weigh_treatments
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome, cross_fit_outcome
@@ -73,21 +74,29 @@ def _none(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> Fit
 def _stabilized(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
     with plan.stopwatch("nuisances"):
         weights = weigh_treatments(rows, rows.y - outcome.observed, plan).chosen.r
-    return fit_stabilized(rows, outcome, plan.grid, weights, **_kernel_arguments(rows, plan))
+    arguments = _kernel_arguments(rows, rows.y - outcome.observed, plan)
+    return fit_stabilized(rows, outcome, plan.grid, weights, **arguments)
 
 
 def _published(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
     with plan.stopwatch("nuisances"):
         density = conditional_density(rows, plan)
         on_grid = density.out_of_fold(rows.treatment_features, plan.grid)
-    return fit_published(rows, outcome, plan.grid, on_grid, **_kernel_arguments(rows, plan))
+    # Its weights are local constants of outcomes: mu-hat at t is compared with what T_i brought.
+    arguments = _kernel_arguments(rows, rows.y, plan, degree=0)
+    return fit_published(rows, outcome, plan.grid, on_grid, **arguments)
 
 
-def _kernel_arguments(rows: TrainingRows, plan: FitPlan) -> dict[str, Any]:
-    kernel, _ = dose_kernel(rows, plan)
+def _kernel_arguments(
+    rows: TrainingRows, smoothed: FloatArray, plan: FitPlan, degree: int = 1
+) -> dict[str, Any]:
+    kernel, smooth = dose_kernel(rows, plan)
+    bandwidth = None
+    if smooth and plan.bandwidth is not None:
+        bandwidth = choose_bandwidth(plan.bandwidth, rows, smoothed, kernel, degree=degree)
     settings = KernelSettings(
         kernel=kernel,
-        bandwidth=plan.bandwidth,
+        bandwidth=bandwidth,
         leaf_sizes=plan.leaf_sizes,
         distance=plan.distance,
         growth=plan.growth,

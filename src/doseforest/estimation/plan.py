@@ -29,7 +29,8 @@ class FitPlan:
     grid: FloatArray  # (n_doses,) doses of the kernel corrections
     density: Any  # as the user gave it
     kernel: str | Kernel
-    bandwidth: float | None
+    bandwidth: str | float | None  # of unit curves; None: what suits the correction
+    average_bandwidth: str | float
     leaf_sizes: tuple[int, ...]
     n_rounds: int
     treatment_model: Any
