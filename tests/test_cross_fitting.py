@@ -83,11 +83,11 @@ def test_weights_reach_the_regressor_and_one_without_weights_is_refused(rows):
 def test_a_classifier_gives_probabilities_and_a_binary_outcome_stays_in_its_range(rows):
     x, dose, _ = rows
     y = (x[:, 0] + dose > 0).astype(float)
-    classifier = RegressorFit(LogisticRegression())(x, dose, y)["regressor"]
+    classifier = RegressorFit(LogisticRegression())(x, dose, y, binary=True)["regressor"]
     probabilities = LogisticRegression().fit(np.column_stack([x, dose]), y)
     expected = probabilities.predict_proba(np.column_stack([x, dose]))[:, 1]
     assert classifier.predict(x, dose) == pytest.approx(expected)
-    line = RegressorFit(LinearRegression())(x, dose, y)["regressor"]
+    line = RegressorFit(LinearRegression())(x, dose, y, binary=True)["regressor"]
     curves = line.curves(10 * x, np.array([-5.0, 5.0]))
     assert curves.min() == 0
     assert curves.max() == 1
@@ -114,3 +114,26 @@ def test_the_given_regressor_is_not_touched(rows):
     own = RandomForestRegressor(3, random_state=0)
     RegressorFit(own)(x, dose, y)
     assert not hasattr(own, "estimators_")
+
+
+def test_whether_an_outcome_is_binary_is_decided_once_for_all_folds(rows):
+    x, dose, _ = rows
+    y = (dose > 0.5).astype(float)
+    y[0] = 2.0  # a model without its fold would see zeros and ones only
+    folds = np.arange(120) % 4
+    outcome = cross_fit_outcome(RegressorFit(LinearRegression()), x, dose, y, folds[None])
+    models = [model.members["regressor"] for model in outcome.repeats[0].models]
+    assert not any(model.binary for model in models)
+    weights = np.where(np.arange(120) == 0, 0.0, 1.0)
+    weighted = cross_fit_outcome(
+        RegressorFit(LinearRegression()), x, dose, y, folds[None], weights=weights
+    )
+    assert all(model.members["regressor"].binary for model in weighted.repeats[0].models)
+
+
+def test_an_unseeded_regressor_can_be_repeated(rows):
+    x, dose, y = rows
+    fits = [RegressorFit(RandomForestRegressor(5))(x, dose, y, seed=seed) for seed in (1, 1, 2)]
+    first, again, other = (fit["regressor"].predict(x, dose) for fit in fits)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)

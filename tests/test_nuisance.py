@@ -147,13 +147,13 @@ def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
     rng, x, dose = rows(n=3000)
     truth = expit(x[:, 0] + 0.4 * (dose - 5))
     y = (rng.random(3000) < truth).astype(float)
-    core = fit_spline_core(x, dose, y)
+    core = fit_spline_core(x, dose, y, binary=True)
     predicted = core.predict(x, dose)
     assert core.binary
     assert predicted.min() > 0
     assert predicted.max() < 1
     assert np.sqrt(np.mean((predicted - truth) ** 2)) < 0.05
-    for model in fit_members(x[:600], dose[:600], y[:600]).values():
+    for model in fit_members(x[:600], dose[:600], y[:600], binary=True).values():
         far = model.curves(5 * x[:100], np.array([-5.0, 15.0]))
         assert far.min() >= 0
         assert far.max() <= 1

@@ -32,7 +32,7 @@ def small_stack(binary=False):
     """Every kind of member, with a core and trees that several of them share."""
     x, dose, y = rows()
     y = (y > 1.0).astype(float) if binary else y
-    core = fit_spline_core(x, dose, y)
+    core = fit_spline_core(x, dose, y, binary=binary)
     residual = fit_boosting(x, dose, y - core.predict(x, dose), BoostingRecipe(20, 8, linear=True))
     plain = BoostingRecipe(15, 8, linear=False)
     members = {

@@ -98,6 +98,7 @@ def fit_orthogonal(
 
     functions = basis.evaluate(rows.dose)[:, 1:]
     centred = functions - means_of(functions, rows.treatment_features, settings.treatment_model)
+    dual = _dual_functions(functions, rows.weights)
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
@@ -111,7 +112,7 @@ def fit_orthogonal(
             centred=centred,
             target=residual - means_of(residual[:, None], rows.X)[:, 0],
             curves=curves + added,
-            scores=curves + added + functions * residual[:, None],
+            scores=curves + added + dual * residual[:, None],
         )
         grown = []
         for leaf_size in settings.leaf_sizes:
@@ -137,12 +138,21 @@ class _Sums:
     centred: FloatArray  # (n_rows, n_functions) functions of the dose less their means given X
     target: FloatArray  # (n_rows,) residual of the current curves less its mean given X
     curves: FloatArray  # (n_rows, n_functions) coefficients of the current curves
-    scores: FloatArray  # (n_rows, n_functions) the same plus functions times residual
+    scores: FloatArray  # (n_rows, n_functions) the same plus dual functions times residual
 
     @property
     def channels(self) -> FloatArray:
         """What leaves add up: packed moments, then scores."""
         return np.hstack([moment_channels(self.centred, self.target), self.scores])
+
+
+def _dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Functions whose mean product with a curve is its coefficient: their own when orthonormal."""
+    offset = functions - np.average(functions, axis=0, weights=weights)
+    own = np.ones(len(functions)) if weights is None else weights
+    gram = (offset * own[:, None]).T @ offset / own.sum()
+    dual: FloatArray = offset @ np.linalg.pinv(gram, hermitian=True)
+    return dual
 
 
 def _grow(

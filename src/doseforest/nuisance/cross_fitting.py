@@ -24,6 +24,7 @@ class MemberFit(Protocol):
         y: FloatArray,
         *,
         weights: FloatArray | None,
+        binary: bool,
         seed: int,
         n_threads: int,
     ) -> Mapping[str, OutcomeModel]:
@@ -71,6 +72,16 @@ class CrossFittedOutcome:
         return total / len(self.repeats)
 
 
+def is_binary(y: FloatArray, weights: FloatArray | None = None) -> bool:
+    """Whether all outcomes of positive weight are zeros and ones.
+
+    >>> is_binary(np.array([0.0, 1.0, 0.5]), np.array([1.0, 1.0, 0.0]))
+    True
+    """
+    counted = y if weights is None else y[weights > 0]
+    return bool(np.isin(counted, (0.0, 1.0)).all())
+
+
 def draw_folds(ids: IntArray, n_folds: int, seed: int) -> IntArray:
     """Fold of each row, of nearly equal numbers of ids; rows that share an id share the fold.
 
@@ -116,6 +127,7 @@ def cross_fit_outcome(
     on_progress : callable
         Told after each round of fits: one, and one for every fold of every repeat.
     """
+    binary = is_binary(y, weights)
     seen = folds[0] >= 0
     kept = [np.flatnonzero(seen)]
     for own_folds in folds:
@@ -124,7 +136,7 @@ def cross_fit_outcome(
 
     def fitted(rows: IntArray) -> Mapping[str, OutcomeModel]:
         own = None if weights is None else weights[rows]
-        return fit(X[rows], dose[rows], y[rows], weights=own, seed=seed, n_threads=1)
+        return fit(X[rows], dose[rows], y[rows], weights=own, binary=binary, seed=seed, n_threads=1)
 
     full, *others = side_by_side(fitted, kept, n_threads, on_progress)
     remaining = iter(others)

@@ -30,11 +30,12 @@ def fit_members(
     y: FloatArray,
     *,
     weights: FloatArray | None = None,
+    binary: bool = False,
     seed: int = 0,
     n_threads: int = 1,
 ) -> dict[str, OutcomeModel]:
-    """Fit every member of the stack."""
-    core = fit_spline_core(X, dose, y, weights=weights, seed=seed)
+    """Fit every member of the stack; those of a binary outcome stay in [0, 1]."""
+    core = fit_spline_core(X, dose, y, weights=weights, binary=binary, seed=seed)
 
     def boost(target: FloatArray, recipe: BoostingRecipe, *, binary: bool) -> TreeEnsemble:
         return fit_boosting(
@@ -46,10 +47,10 @@ def fit_members(
         "core": core,
         "core, boosted early": BoostedCore(core, residual.shorter(EARLY_TREES)),
         "core, boosted": BoostedCore(core, residual),
-        "linear trees": boost(y, LINEAR_TREES, binary=core.binary),
-        "trees": boost(y, PLAIN_TREES, binary=core.binary),
+        "linear trees": boost(y, LINEAR_TREES, binary=binary),
+        "trees": boost(y, PLAIN_TREES, binary=binary),
     }
-    if core.binary:  # noisy outcomes: likelihood over-fits sooner than squared error does
+    if binary:  # noisy outcomes: likelihood over-fits sooner than squared error does
         squared = replace(boost(y, PLAIN_TREES, binary=False), link="clipped")
         members["trees, squared error, early"] = squared.shorter(PLAIN_TREES.n_trees // 2)
         members["trees, squared error"] = squared

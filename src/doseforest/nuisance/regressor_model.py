@@ -51,6 +51,17 @@ class _Mean:
         return values.reshape(len(inputs))
 
 
+def _set_random_states(model: Any, seed: int) -> None:
+    """Seed what the user has left unseeded, so that a fit can be repeated."""
+    unset = {
+        name: seed % 2**32
+        for name, value in model.get_params().items()
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    if unset:
+        model.set_params(**unset)
+
+
 @dataclass(frozen=True, slots=True)
 class RegressorFit:
     """Fits a clone of a regressor; the form that `cross_fit_outcome` wants.
@@ -73,12 +84,13 @@ class RegressorFit:
         y: FloatArray,
         *,
         weights: FloatArray | None = None,
+        binary: bool = False,
         seed: int = 0,
         n_threads: int = 1,
     ) -> Mapping[str, RegressorModel]:
         """Fit; a regressor that takes no weights is refused when there are any."""
         model = clone(self.regressor)
-        binary = bool(np.isin(y, (0.0, 1.0)).all())
+        _set_random_states(model, seed)
         if is_classifier(model) and not (binary and 0 < y.mean() < 1):
             raise ValueError(
                 "The 'outcome_model' parameter may be a classifier only when 'y' has the values 0 "

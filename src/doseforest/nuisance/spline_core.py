@@ -120,9 +120,10 @@ def fit_spline_core(
     y: FloatArray,
     *,
     weights: FloatArray | None = None,
+    binary: bool = False,
     seed: int = 0,
 ) -> SplineCore:
-    """Fit the core; an outcome of zeros and ones gets a logistic refit of the chosen terms.
+    """Fit the core; a binary outcome gets a logistic refit of the chosen terms.
 
     Parameters
     ----------
@@ -131,6 +132,8 @@ def fit_spline_core(
     dose : array of shape (n_rows,)
     y : array of shape (n_rows,)
     weights : array of shape (n_rows,), optional
+    binary : bool
+        Outcomes are zeros and ones.
     seed : int
         Of the folds.
 
@@ -162,7 +165,6 @@ def fit_spline_core(
     total = moments.without(None)
     full_penalty = _ridge_penalty(total, columns, penalty, ridge)
     coefficients = _solve(total, columns, full_penalty)
-    binary = bool(np.isin(y, (0.0, 1.0)).all())
     if binary:
         coefficients = _logistic_refit(
             design, pool[chosen], y, weights, full_penalty / total.weight[0]

@@ -31,7 +31,7 @@ class TreeEnsemble:
     >>> from doseforest.nuisance.boosting import PLAIN_TREES, fit_boosting
     >>> x, t = np.arange(60.0)[:, None], np.tile([0.0, 1.0], 30)
     >>> trees = fit_boosting(x, t, 3 * t, PLAIN_TREES)
-    >>> trees.curves(x[:2], np.array([1.0, 0.0])).round(2)
+    >>> trees.curves(x[:2], np.array([1.0, 0.0])).round(1)
     array([[3., 0.],
            [3., 0.]])
     >>> trees.shorter(1).n_trees

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -125,10 +124,9 @@ def choose_weights(
     scores = {label: curve.error(target) for label, curve in curves.items()}
     best = min(scores, key=scores.__getitem__)
     scores[NO_CORRECTION] = float(np.mean(target**2))
-    frozen = MappingProxyType(scores)
     return WeightChoice(
-        chosen=replace(pool[best], scores=frozen),
-        scores=frozen,
+        chosen=replace(pool[best], scores=scores),
+        scores=scores,
         correct=scores[best] < scores[NO_CORRECTION],
         strength=curves[best].strength(target),
     )
