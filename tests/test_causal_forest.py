@@ -1,5 +1,8 @@
 """GeneralizedCausalForest: what it answers, what it refuses, what it says."""
 
+import pickle
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -212,8 +215,6 @@ def test_known_densities_and_named_ones_are_taken():
     for density in ("none", "gaussian", np.full(400, 0.25), lambda X, t: np.full(t.shape, 0.25)):
         forest = small(n_trees=4, density=density).fit(x, y, treatment=dose)
         assert forest.average_effect(3.0, 1.0).value == pytest.approx(2.0, abs=0.3)
-    with pytest.raises(ValueError, match="'density' parameter must have one value per row"):
-        small(n_trees=4, density=np.ones(3)).fit(x, y, treatment=dose).average_dose_response()
 
 
 @pytest.mark.parametrize(("correction", "most"), [("stabilized", 0.3), ("kernel", 1.5)])
@@ -302,6 +303,7 @@ def test_rare_levels_are_called_out():
         ({"X": np.zeros((400, 0))}, "1 to .* features"),
         ({"groups": np.ones(3)}, "'groups' parameter"),
         ({"sample_weight": -np.ones(400)}, "must not be negative"),
+        ({"groups": np.arange(400) % 3}, "must have at least 4 groups for 4 folds. Got 3"),
     ],
 )
 def test_bad_data_is_refused_by_name(change, message):
@@ -324,6 +326,17 @@ def test_bad_data_is_refused_by_name(change, message):
         ({"controls": [0], "effect_features": [0]}, "must share no feature with 'controls'"),
         ({"controls": [0, 1, 2]}, "must leave a feature to split on"),
         ({"n_folds": 1}, "'n_folds' parameter"),
+        ({"sample_fraction": 1.0}, "'sample_fraction' parameter"),
+        ({"mtry": 4}, r"at most the number of features that trees split on \(3\). Got 4"),
+        ({"doses": []}, "'doses' parameter .* at least one dose"),
+        ({"density_features": []}, "'density_features' parameter must name at least one feature"),
+        ({"effect_features": []}, "'effect_features' parameter must name at least one feature"),
+        ({"density": np.ones(3)}, "'density' parameter must have one value per row"),
+        (
+            {"density": "entropy", "correction": "kernel"},
+            "which divides by a density. Got 'entropy'",
+        ),
+        ({"kernel": "exact"}, "only for a dose of few levels. Got a dose with 400 distinct values"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(parameters, message):
@@ -359,10 +372,10 @@ def test_a_distilled_forest_says_what_it_costs(fitted, capsys):
     assert f"differ by {compact.error:.4g}" in capsys.readouterr().out
     assert 0 < compact.error < 0.7 * compact.spread
     x, _, _ = draw(300, seed=4)
-    grid = fitted.doses_
     gap = compact.effect(x, 3.0, 1.0) - fitted.effect(x, 3.0, 1.0)
     assert np.sqrt(np.mean(gap**2)) < 2 * compact.error
-    assert compact.dose_response(x) == pytest.approx(compact.dose_response(x, grid))
+    assert compact.dose_response(x) == pytest.approx(compact.dose_response(x, compact.doses))
+    assert set(fitted.doses_) <= set(compact.doses)
 
 
 def test_a_distilled_forest_finds_its_features_by_name():
@@ -383,6 +396,88 @@ def test_it_works_in_pipelines_and_searches(capsys):
         assert search.best_score_ > 0.5
     with pytest.raises((ValueError, TypeError), match=r"set_config|enable_metadata_routing"):
         GridSearchCV(small(), {"n_rounds": [1]}, cv=2, error_score="raise").fit(x, y)
+
+
+def test_a_search_survives_doses_beyond_those_of_a_fold():
+    x, _, y = draw()
+    dose = np.random.default_rng(1).lognormal(size=400)
+    with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=True):
+        warnings.simplefilter("ignore")  # of the far doses
+        search = GridSearchCV(small(n_trees=4, baseline=1.0), {"n_rounds": [1]}, cv=4)
+        search.fit(x, y + dose, treatment=dose)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_fitted_forest_can_be_pickled(fitted):
+    x, _, _ = draw(5)
+    fitted.average_effect(2.0)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.dose_response(x), fitted.dose_response(x))
+
+
+def test_an_effect_at_the_most_frequent_level_is_found_as_well():
+    # The outcome model knows nothing of the step; trees must see it at either level.
+    rng = np.random.default_rng(0)
+    x, errors = rng.uniform(-1, 1, size=(1000, 2)), []
+    for acting in (0.0, 1.0):
+        dose = (rng.random(1000) < 0.45).astype(float)
+        y = 3 * (np.abs(x[:, 0]) > 0.5) * (dose == acting) + 0.5 * rng.normal(size=1000)
+        forest = small(outcome_model=LinearRegression(), n_trees=100).fit(x, y, treatment=dose)
+        exact = np.where(acting, 3.0, -3.0) * (np.abs(x[:, 0]) > 0.5)
+        errors.append(np.sqrt(np.mean((forest.effect(x, 1.0, 0.0) - exact) ** 2)))
+    assert max(errors) < 0.8  # 1.5 for an average effect
+    assert max(errors) < 1.5 * min(errors)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_support_does_not_depend_on_the_unit_of_the_dose(unit):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 2))
+    dose = np.where(rng.random(600) < 0.3, 0.0, rng.uniform(1, 10, size=600))
+    y = x[:, 0] + dose + rng.normal(size=600)
+    forest = small(n_trees=4).fit(x, y, treatment=unit * dose)
+    assert forest.supported(x[:50], unit * np.array([0.0, 3.0, 5.0, 8.0])).all()
+
+
+def test_support_is_not_claimed_far_outside(fitted):
+    with pytest.raises(ValueError, match=r"must lie in the support of the dose.*Got 1000"):
+        fitted.supported(np.zeros((1, 3)), [2.0, 1000.0])
+
+
+def test_swapped_halves_grow_on_their_own_outcomes_only():
+    x, dose, y = draw()
+    y = y + 5 * np.sin(3 * x[:, 1]) * dose  # something to grow on
+    forest = small(honesty="swap").fit(x, y, treatment=dose)
+    half = forest._parts[0].rows.grows
+    changed = small(honesty="swap").fit(x, np.where(half, y, 1.01 * y), treatment=dose)
+    rounds = [f.model_.parts[0].correction.rounds for f in (forest, changed)]
+    assert len(rounds[0]) == len(rounds[1]) == 1
+    grown = [{own.forest.plan.seed: own.forest for own in each[0].forests} for each in rounds]
+    assert grown[0].keys() & grown[1].keys()  # forests with a share in both
+    for seed in grown[0].keys() & grown[1].keys():
+        first, second = grown[0][seed], grown[1][seed]
+        assert np.array_equal(first.nodes["feature"], second.nodes["feature"])
+        assert not np.array_equal(first.leaf_sums, second.leaf_sums)
+
+
+def test_elasticity_at_the_edge_is_finite(fitted):
+    low = fitted.model_.support.low
+    assert np.isfinite(fitted.elasticity(np.zeros((1, 3)), max(low - 0.05, low * 0.5))).all()
+
+
+def test_a_distilled_forest_answers_for_the_whole_support(fitted):
+    compact = fitted.distill(n_trees=5, verbose=False)
+    within = fitted.model_.support
+    ends = compact.dose_response(np.zeros((1, 3)), [within.low, within.high])
+    assert np.isfinite(ends).all()
+
+
+def test_a_grid_of_the_users_gets_the_baseline_and_only_levels():
+    x, dose, y = draw()
+    forest = small(n_trees=4, doses=[1.0, 3.0], baseline=2.0).fit(x, y, treatment=dose)
+    assert forest.doses_.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"some of the levels \[0.0, 1.0, 2.0\]"):
+        small(doses=[0.5]).fit(x, y, treatment=np.arange(400) % 3)
 
 
 def test_verbose_prints_where_the_time_went(capsys):

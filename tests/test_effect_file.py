@@ -22,7 +22,9 @@ from doseforest import (
     GeneralizedCausalForest,
     load_forest,
 )
+from doseforest.corrections import orthogonal
 from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
+from doseforest.corrections.shape_stack import ShapeStack
 from doseforest.corrections.stored_corrections import STORED_CORRECTIONS
 from doseforest.prediction import forest_file
 from doseforest.prediction.container import Container, read_container
@@ -47,11 +49,24 @@ def small(**parameters):
     return GeneralizedCausalForest(**{**settings, **parameters})
 
 
+def with_all_readings(forest, *data, **named):
+    """Fit with the same share for every reading: so little data would leave none with any."""
+
+    def equal_shares(shapes, target, **ignored):
+        n_candidates = shapes.shape[1]
+        return ShapeStack(np.full(n_candidates, 0.9 / n_candidates), 0.9, 3.0, 1.0, 0.9)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orthogonal, "stack_shapes", equal_shares)
+        return forest.fit(*data, **named)
+
+
 @pytest.fixture(scope="module", name="swapped")
 def _swapped():
-    """Two parts of two rounds, with offsets and means among the readings, and named features."""
+    """Two parts, with offsets and means among the readings, and named features."""
     x, dose, y = draw()
-    fitted = small(honesty="swap").fit(pd.DataFrame(x, columns=NAMES), y, treatment=dose)
+    table = pd.DataFrame(x, columns=NAMES)
+    fitted = with_all_readings(small(honesty="swap"), table, y, treatment=dose)
     readings = [
         reading
         for part in fitted.model_.parts
@@ -73,7 +88,8 @@ def _kernel():
 def _levels():
     """A binary outcome of a dose of three levels."""
     x, dose, y = draw()
-    return small(min_node_size=5).fit(x, (y > 12).astype(float), treatment=dose.astype(int) % 3)
+    bought, level = (y > 12).astype(float), dose.astype(int) % 3
+    return with_all_readings(small(min_node_size=5), x, bought, treatment=level)
 
 
 @pytest.fixture(scope="module", name="models")
@@ -561,7 +577,7 @@ FORGERIES = {
     "nodes that descend": (SWAPPED, reverse(f"{PLACE}/projection_nodes")),
     "a negative share of a candidate": (SWAPPED, set_value(f"{PLACE}/rounds/0/shares", 0, -0.1)),
     "too large a share of a candidate": (SWAPPED, set_value(f"{PLACE}/rounds/0/shares", 0, 2.0)),
-    "a constant that overflows": (SWAPPED, set_value(f"{PLACE}/rounds/1/constant", 0, 1e308)),
+    "a constant that overflows": (SWAPPED, set_value(f"{PLACE}/rounds/0/constant", 0, 1e308)),
     "a projection that overflows": (SWAPPED, set_value(f"{PLACE}/projection_matrix", 0, -1e308)),
     "a kernel grid that descends": (STABILIZED, reverse(f"{PLACE}/grid")),
     "forests of a longer grid": (STABILIZED, shorten(f"{PLACE}/grid", f"{PLACE}/constant")),

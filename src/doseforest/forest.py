@@ -19,20 +19,22 @@ from sklearn.utils.validation import check_is_fitted
 from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.checks import checked_columns
-from doseforest.data.table import as_table
 from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
 from doseforest.dtypes import FloatArray
 from doseforest.estimation import overlap
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
+from doseforest.estimation.early_checks import check_plan
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.machine import thread_count
+from doseforest.nuisance.cross_fitting import is_binary
 from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.registry import WEIGHTS
+from doseforest.nuisance.densities.support import dose_support
 from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
@@ -92,9 +94,11 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Folds of cross-fitting; repeats with other folds are averaged.
     honesty : {"tree", "forest", "swap", "none"}, default="tree"
         Which rows grow and which fill leaves: halves of each tree's rows, of all rows, or of all
-        rows and then the other way round, with nuisances that have seen the growing half only.
+        rows and then the other way round, with nuisances that have seen the growing half only (and
+        one round of correction).
     honesty_fraction, sample_fraction : float, default=0.5 and 0.7
-        Share of a tree's rows that grow it; share of all rows that a tree sees.
+        Share of a tree's rows that grow it; share of all rows that a tree sees, below 1: what is
+        left out judges the correction.
     mtry : int, float or "sqrt", optional
         Features that a split may use; by default all.
     distance : str or callable, default="l2"
@@ -168,7 +172,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         "n_repeats": [Interval(Integral, 1, 1000, closed="both")],
         "honesty": [StrOptions({"tree", "forest", "swap", "none"})],
         "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "sample_fraction": [Interval(Real, 0, 1, closed="right")],
+        "sample_fraction": [Interval(Real, 0, 1, closed="neither")],
         "mtry": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
@@ -300,12 +304,14 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         if len(levels) <= FEW_LEVELS:
             overlap.warn_of_rare_levels(levels, shares * rows.n_rows)
         support = dose_sample(rows.dose, rows.weights).range()
+        check_plan(rows, self)
         baseline = self._choose_baseline(rows)
         grid = self._grid(rows, baseline)
         plan = self._plan(rows, grid)
         with ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar:
             parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
         with plan.stopwatch("overlap"):
+            self._ground = dose_support(rows.dose, rows.weights)
             self._overlap = LocationScale().fit(
                 rows.treatment_features,
                 rows.dose,
@@ -313,7 +319,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
                 seed=plan.seed,
                 n_threads=plan.n_threads,
             )
-            overlap.warn_of_poor_overlap(self._overlap, rows.treatment_features, grid, support)
+            overlap.warn_of_poor_overlap(self._overlap, rows.treatment_features, grid, self._ground)
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
@@ -321,7 +327,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             "doses": grid,
             "baseline": baseline,
             "support": support,
-            "bounded": bool(np.isin(rows.y, (0.0, 1.0)).all()),
+            "bounded": is_binary(rows.y, rows.weights),
             "n_jobs": self.n_jobs,
         }
         self.model_ = EffectForest(tuple(part.corrected for part in parts), **common)
@@ -366,6 +372,11 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         """Average effect of a dose against the baseline, with its standard error."""
         averager = self._averages()
         start = self.baseline_ if baseline is None else baseline
+        if np.ndim(dose) or np.ndim(start):
+            raise ValueError(
+                "The 'dose' parameter of average_effect must be one dose. "
+                f"Got {dose!r} against {start!r} instead."
+            )
         first, second = check_doses([start, dose], self.model_.support, "dose")
         return averager.average_effect(float(second), float(first))
 
@@ -377,15 +388,14 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         at the unit's likeliest dose.
         """
         check_is_fitted(self)
-        table = as_table(X, expected_names=self.model_.feature_names)
+        table = self.model_.checked_table(X)
         asked = dose_table(self.doses_ if doses is None else doses, table.n_rows)
+        check_doses(asked.ravel(), self.model_.support)
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             seen = block[:, self._parts[0].rows.treatment_columns]
-            out[rows] = overlap.supported(
-                self._overlap, seen, asked[rows], self.doses_, self.model_.support
-            )
+            out[rows] = overlap.supported(self._overlap, seen, asked[rows], self._ground)
         return out
 
     def distill(
@@ -423,7 +433,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         outcome = checked_columns(y, "y", len(X), 1)[:, 0]
         dose = checked_columns(treatment, "treatment", len(X), 1)
-        predicted = self.dose_response(X, dose.astype(np.float64))[:, 0]
+        within = self.model_.support  # held-out rows may have doses a little beyond it
+        asked = np.clip(dose.astype(np.float64), within.low, within.high)
+        predicted = self.dose_response(X, asked)[:, 0]
         return float(r2_score(outcome, predicted, sample_weight=sample_weight))
 
     def save(self, path: str | Path) -> None:
@@ -449,7 +461,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         return averager
 
     def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
-        sizes = self._leaf_sizes()
+        sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
         stack = isinstance(self.outcome_model, str)
         honesty = "none" if self.honesty == "swap" else self.honesty
         return FitPlan(
@@ -461,11 +473,12 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             bandwidth=self.bandwidth,
             average_bandwidth=self.average_bandwidth,
             leaf_sizes=sizes,
-            n_rounds=int(self.n_rounds),
+            # Growth of a second round would see outcomes of the filling half, through the first.
+            n_rounds=1 if self.honesty == "swap" else int(self.n_rounds),
             treatment_model=self.treatment_model,
             distance=self.distance,
             growth={
-                "n_trees": max(1, round(self.n_trees / len(sizes))),
+                "n_trees": max(1, round(self.n_trees / kind.n_sizes(sizes))),
                 "sample_fraction": float(self.sample_fraction),
                 "honesty": honesty,
                 "honesty_fraction": float(self.honesty_fraction),
@@ -509,8 +522,16 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     def _grid(self, rows: TrainingRows, baseline: float) -> FloatArray:
         if self.doses is None:
             return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
-        within = dose_sample(rows.dose, rows.weights).range()
-        return np.unique(check_doses(self.doses, within))
+        sample = dose_sample(rows.dose, rows.weights)
+        asked = np.unique(check_doses(self.doses, sample.range()))
+        levels, _ = sample.levels()
+        if not len(asked) or (len(levels) <= FEW_LEVELS and not np.isin(asked, levels).all()):
+            rule = f"some of the levels {levels.tolist()}" if len(asked) else "at least one dose"
+            raise ValueError(
+                f"The 'doses' parameter of GeneralizedCausalForest must hold {rule}. "
+                f"Got {self.doses!r} instead."
+            )
+        return np.union1d(asked, baseline)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

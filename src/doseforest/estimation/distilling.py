@@ -8,7 +8,7 @@ import numpy as np
 
 from doseforest.curve_forest import CurveForest
 from doseforest.dtypes import FloatArray
-from doseforest.prediction.distilled_forest import DistilledForest, interpolated
+from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import EffectForest
 
 SAMPLE_FRACTION = 0.7
@@ -25,7 +25,9 @@ def distill(
     n_jobs: int | None = None,
 ) -> DistilledForest:
     """Grow a forest on the curves of some units and measure what it loses, out of bag."""
-    curves = model.curves(X, model.doses)
+    ends = [model.support.low, model.baseline, model.support.high]
+    grid = np.union1d(model.doses, ends)
+    curves = model.curves(X, grid)
     forest = CurveForest(
         n_trees=n_trees,
         min_node_size=min_node_size,
@@ -33,17 +35,17 @@ def distill(
         sample_fraction=SAMPLE_FRACTION,
         random_state=seed,
         n_jobs=n_jobs,
-    ).fit(X, curves, doses=model.doses, sample_weight=weights)
-    lost = _effects(forest.predict_oob(X), model) - _effects(curves, model)
+    ).fit(X, curves, doses=grid, sample_weight=weights)
+    exact = _effects(curves, grid, model.baseline)
+    lost = _effects(forest.predict_oob(X), grid, model.baseline) - exact
     return DistilledForest(
         forest=replace(forest.forest_, feature_names=model.feature_names),
         baseline=model.baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
-        spread=float(_effects(curves, model).std()),
+        spread=float(exact.std()),
     )
 
 
-def _effects(curves: FloatArray, model: EffectForest) -> FloatArray:
-    """Curves on the grid less their value at the baseline, which is on the grid or between."""
-    start = np.full((len(curves), 1), model.baseline)
-    return curves - interpolated(model.doses, curves, start)
+def _effects(curves: FloatArray, grid: FloatArray, baseline: float) -> FloatArray:
+    """Curves on the grid less their value at the baseline."""
+    return curves - curves[:, [int(np.searchsorted(grid, baseline))]]

@@ -118,6 +118,10 @@ class CorrectionKind:
     leaf_sizes: tuple[int, ...]  # by default
     n_forests: Callable[[FitPlan], int]  # grown, each a step of progress
 
+    def n_sizes(self, leaf_sizes: tuple[int, ...]) -> int:
+        """Leaf sizes that share the trees."""
+        return 1 if self.fit is _published else len(leaf_sizes)
+
 
 CORRECTIONS: dict[str, CorrectionKind] = {
     "orthogonal": CorrectionKind(

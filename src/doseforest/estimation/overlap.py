@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.densities.base import ConditionalDensity
-from doseforest.treatments.grids import DoseRange
+from doseforest.nuisance.densities.support import DoseSupport
 
 SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
 FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out
 FEWEST_AT_LEVEL = 20
+N_SHOWN = 101  # doses among which the likeliest is looked for
 
 
 class OverlapWarning(UserWarning):
@@ -21,29 +22,36 @@ class OverlapWarning(UserWarning):
 
 
 def supported(
-    density: ConditionalDensity,
-    X: FloatArray,
-    doses: FloatArray,
-    grid: FloatArray,
-    within: DoseRange,
+    density: ConditionalDensity, X: FloatArray, doses: FloatArray, ground: DoseSupport
 ) -> NDArray[np.bool_]:
     """Whether each unit could well have had each dose, shape (n_units, n_doses).
 
     A dose is supported where its density given the unit's covariates is at least 5 % of that at
-    the unit's likeliest dose on the grid: for a normal dose, within 2.4 standard deviations.
-    Doses a little outside the observed ones count as the nearest of them.
+    the unit's likeliest dose: for a normal dose, within 2.4 standard deviations. A point mass, or a
+    level, is compared by its probability with the unit's likeliest one and with all other doses
+    together. Doses a little outside the observed ones count as the nearest of them.
     """
-    asked, shown = (np.clip(own, within.low, within.high) for own in (doses, grid))
-    peak = density.density(X, shown).max(axis=1, keepdims=True)
-    own: NDArray[np.bool_] = density.density(X, asked) >= SUPPORTED_SHARE * peak
-    return own
+    asked = np.clip(doses, ground.low, ground.high)
+    masses = np.array(ground.masses)
+    shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
+    rest = 1 - shares.sum(axis=1, keepdims=True)
+    likeliest = np.maximum(shares.max(axis=1, keepdims=True), rest)
+    values = density.density(X, asked)
+    between = np.linspace(ground.low, ground.high, N_SHOWN)
+    between = between[~np.isin(between, masses)]
+    peak = density.density(X, between).max(axis=1, keepdims=True)
+    continuous = (values >= SUPPORTED_SHARE * peak) & (rest >= SUPPORTED_SHARE * likeliest)
+    flags: NDArray[np.bool_] = np.where(
+        np.isin(asked, masses), values >= SUPPORTED_SHARE * likeliest, continuous
+    )
+    return flags
 
 
 def warn_of_poor_overlap(
-    density: ConditionalDensity, X: FloatArray, grid: FloatArray, within: DoseRange
+    density: ConditionalDensity, X: FloatArray, grid: FloatArray, ground: DoseSupport
 ) -> None:
     """Warn of the doses that fewer than a tenth of the units could have had."""
-    shares = supported(density, X, grid, grid, within).mean(axis=0)
+    shares = supported(density, X, grid, ground).mean(axis=0)
     poor = grid[shares < FEWEST_SUPPORTED]
     if len(poor):
         named = ", ".join(f"{dose:.4g}" for dose in poor[:5]) + (", …" if len(poor) > 5 else "")

@@ -20,6 +20,10 @@ from doseforest.treatments.grids import FEW_LEVELS, dose_sample
 MAX_INDICATORS = 8  # levels beyond which a polynomial says as much with fewer coefficients
 
 
+def tell_nobody(done: int) -> None:
+    """Take word of progress and do nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FitPlan:
     """How the parts of a forest are fitted."""
@@ -42,7 +46,7 @@ class FitPlan:
     seed: int
     n_threads: int
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
-    on_progress: Callable[[int], None] = lambda done: None
+    on_progress: Callable[[int], None] = tell_nobody
 
     def telling(self, on_progress: Callable[[int], None]) -> FitPlan:
         """Return the same plan, with someone to tell of its steps."""

@@ -51,11 +51,6 @@ def conditional_density(rows: TrainingRows, plan: FitPlan) -> CrossFittedDensity
             )
         return known
     name = DEFAULT_DENSITY if density == "auto" else density
-    if name not in DENSITIES:
-        raise ValueError(
-            f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
-            f"correction='kernel', which divides by a density. Got {density!r} instead."
-        )
     return cross_fit_density(
         DENSITIES[name](),
         X,

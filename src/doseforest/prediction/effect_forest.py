@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from doseforest.data.table import as_table
+from doseforest.data.table import BlockSource, as_table
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
@@ -77,12 +77,7 @@ class EffectMethods(CurveEffects):
         """
         model = self._model
         asked = model.doses if doses is None else doses
-        table = as_table(X, expected_names=model.feature_names)
-        if table.n_features != model.n_features:
-            raise ValueError(
-                f"The 'X' parameter must have {model.n_features} features, as in fit. "
-                f"Got {table.n_features} instead."
-            )
+        table = model.checked_table(X)
         own = dose_table(asked, table.n_rows)
         check_doses(own.ravel() if np.ndim(asked) == 2 else own[0], model.support)
         out = np.empty(own.shape)
@@ -109,7 +104,8 @@ class EffectMethods(CurveEffects):
         """
         model = self._model
         n_units = len(X)
-        middle = unit_doses(dose, n_units)
+        asked = check_doses(unit_doses(dose, n_units), model.support, "dose")
+        middle = np.clip(asked, model.support.low, model.support.high)
         step = SLOPE_STEP * (model.support.high - model.support.low)
         low = np.clip(middle - step, model.support.low, model.support.high)
         high = np.clip(middle + step, model.support.low, model.support.high)
@@ -156,6 +152,16 @@ class EffectForest(EffectMethods):
         from doseforest.prediction.effect_file import save_effect_forest
 
         save_effect_forest(self, path)
+
+    def checked_table(self, X: Any) -> BlockSource:
+        """Units as blocks of rows with the features of the training table."""
+        table = as_table(X, expected_names=self.feature_names)
+        if table.n_features != self.n_features:
+            raise ValueError(
+                f"The 'X' parameter must have {self.n_features} features, as in fit. "
+                f"Got {table.n_features} instead."
+            )
+        return table
 
     def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Curves of checked units at checked doses, see `dose_response`."""

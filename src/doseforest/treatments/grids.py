@@ -283,10 +283,9 @@ def choose_baseline(
     text = (
         f"The baseline dose needs an effective sample of {minimum:g} rows, and the dose 0 "
         f"{at_zero}: {candidates[chosen]:g}, which {taken} ({sizes[chosen]:.3g}), is taken "
-        "instead. To compare with another dose give 'baseline'; to borrow from more rows give a "
-        "wider 'bandwidth'."
+        "instead. To compare with another dose give 'baseline'."
     )
-    warnings.warn(text, BaselineWarning, stacklevel=2)
+    warnings.warn(text, BaselineWarning, stacklevel=4)
     return Baseline(float(candidates[chosen]), float(sizes[chosen]), text)
 
 
