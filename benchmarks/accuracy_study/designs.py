@@ -6,7 +6,7 @@ from accuracy_study.bars import verdicts
 from accuracy_study.estimators import ESTIMATORS, OURS, OUTCOME, ROWS
 from accuracy_study.options import Options
 from accuracy_study.report import Report
-from accuracy_study.scores import Scores, digits, interval_text, with_error
+from accuracy_study.scores import MISSING, Scores, digits, interval_text, with_error
 from accuracy_study.settings import SIZES
 from accuracy_study.tasks import Record, Task
 from growth_speed.report import markdown_table
@@ -62,7 +62,9 @@ def error_table(scores: Scores, designs: list[str], number: str, *, seconds: boo
     for row in rows:
         cells = [error_cell(scores, design, row, number) for design in designs]
         times = [record["fit_seconds"] for record in scores.records if record["row"] == row]
-        time = [f"{sum(times) / len(times):.1f}"] if seconds else []
+        # A part of a fitted model has no fit of its own.
+        spent = f"{sum(times) / len(times):.1f}" if row != OUTCOME else MISSING
+        time = [spent] if seconds else []
         lines.append([row, *cells, *time])
     return markdown_table(header, lines)
 
