@@ -439,6 +439,20 @@ def test_support_does_not_depend_on_the_unit_of_the_dose(unit):
     assert forest.supported(x[:50], unit * np.array([0.0, 3.0, 5.0, 8.0])).all()
 
 
+@pytest.mark.parametrize("correction", ["orthogonal", "stabilized", "kernel"])
+def test_effects_do_not_depend_on_the_unit_of_a_dose_with_a_mass(correction):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 3))
+    dose = np.where(rng.random(500) < 0.3, 0.0, rng.uniform(1, 10, size=500))
+    y = 10 + x[:, 0] + dose * (1 + 0.5 * x[:, 1]) + rng.normal(size=500)
+    effects = []
+    for unit in (1.0, 1024.0):  # powers of two round alike
+        forest = small(correction=correction, n_trees=8, density="location_scale")
+        forest.fit(x, y, treatment=unit * dose)
+        effects.append(forest.effect(x, 8.0 * unit, 0.0))
+    assert effects[0] == pytest.approx(effects[1], rel=0.05, abs=0.2)
+
+
 def test_support_is_not_claimed_far_outside(fitted):
     with pytest.raises(ValueError, match=r"must lie in the support of the dose.*Got 1000"):
         fitted.supported(np.zeros((1, 3)), [2.0, 1000.0])

@@ -7,7 +7,7 @@ the size of the curve's own bend; the stabilised form has neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from doseforest.corrections.kernel_growth import KernelSettings, grow_curves
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.densities.support import dose_support
 from doseforest.prediction.curve_effects import dose_table
 from doseforest.prediction.distilled_forest import interpolated
 from doseforest.smoothing.bandwidths import rule_of_thumb
@@ -91,6 +92,7 @@ def fit_published(
             density_on_grid,
             kernel=settings.kernel,
             bandwidth=bandwidth,
+            masses=dose_support(rows.dose, rows.weights).masses,
         ).astype(CHANNEL_DTYPE)
     forest = grow_curves(rows, curves, curves, grid, settings, settings.leaf_sizes[0])
     stopwatch.add(forest.seconds_)
@@ -113,6 +115,7 @@ def doubly_robust_curves(
     *,
     kernel: str | Kernel,
     bandwidth: float,
+    masses: Sequence[float] = (),
 ) -> FloatArray:
     """Published curves of units, shape (n_units, n_doses).
 
@@ -126,7 +129,9 @@ def doubly_robust_curves(
     dose, y : arrays of shape (n_units,)
     grid : array of shape (n_doses,)
     density : array of shape (n_units, n_doses)
-        Values pi-hat(t | X_i).
+        Values pi-hat(t | X_i); at a point mass its probability.
+    masses : sequence of floats
+        Doses that many units share: matched exactly, and no neighbours of other doses.
 
     Examples
     --------
@@ -139,6 +144,11 @@ def doubly_robust_curves(
     weights = normalised_kernel(
         dose, grid, given_bandwidth(bandwidth), kernel, support=(low, high), over="grid"
     )
-    width = high - low if checked_kernel(kernel).is_density else 1.0
+    width = np.full(len(grid), high - low if checked_kernel(kernel).is_density else 1.0)
+    if len(masses):
+        shared = np.isin(grid, masses)
+        weights[np.isin(dose, masses)] = 0.0
+        weights[:, shared] = dose[:, None] == grid[shared]
+        width[shared] = 1.0
     weights /= np.maximum(density, LEAST_DENSITY / width)
     return curves + weights * (y[:, None] - curves)
