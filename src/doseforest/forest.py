@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -25,6 +24,7 @@ from doseforest.estimation import overlap
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
+from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.early_checks import check_plan
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
@@ -47,15 +47,11 @@ from doseforest.prediction.effect_forest import (
     NoCorrection,
 )
 from doseforest.progress import ProgressBar
-from doseforest.smoothing.bandwidths import rule_of_thumb
-from doseforest.smoothing.kernel_weights import effective_sample
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.treatments.bases import BASES, DoseBasis
 from doseforest.treatments.grids import (
     FEW_LEVELS,
     check_doses,
-    choose_baseline,
-    default_grid,
     dose_sample,
 )
 
@@ -305,8 +301,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             overlap.warn_of_rare_levels(levels, shares * rows.n_rows)
         support = dose_sample(rows.dose, rows.weights).range()
         check_plan(rows, self)
-        baseline = self._choose_baseline(rows)
-        grid = self._grid(rows, baseline)
+        baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
+        grid = choose_grid(rows, self.doses, baseline)
         plan = self._plan(rows, grid)
         with ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar:
             parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
@@ -505,33 +501,6 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
                 f"of at least 1. Got {self.min_node_size!r} instead."
             )
         return tuple(np.unique(sizes).tolist())
-
-    def _choose_baseline(self, rows: TrainingRows) -> float:
-        if self.baseline is not None:
-            within = dose_sample(rows.dose, rows.weights).range()
-            return float(check_doses(self.baseline, within, "baseline")[0])
-        levels, shares = dose_sample(rows.dose, rows.weights).levels()
-        if len(levels) <= FEW_LEVELS:
-            return choose_baseline(levels, shares * rows.n_rows).dose
-        width = rule_of_thumb(rows.dose, self.kernel, rows.weights)
-        sizes = partial(
-            effective_sample, rows.dose, bandwidth=width, kernel=self.kernel, weights=rows.weights
-        )
-        return choose_baseline(rows.dose, lambda doses: sizes(grid=doses)).dose
-
-    def _grid(self, rows: TrainingRows, baseline: float) -> FloatArray:
-        if self.doses is None:
-            return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
-        sample = dose_sample(rows.dose, rows.weights)
-        asked = np.unique(check_doses(self.doses, sample.range()))
-        levels, _ = sample.levels()
-        if not len(asked) or (len(levels) <= FEW_LEVELS and not np.isin(asked, levels).all()):
-            rule = f"some of the levels {levels.tolist()}" if len(asked) else "at least one dose"
-            raise ValueError(
-                f"The 'doses' parameter of GeneralizedCausalForest must hold {rule}. "
-                f"Got {self.doses!r} instead."
-            )
-        return np.union1d(asked, baseline)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
