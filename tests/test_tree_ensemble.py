@@ -12,7 +12,12 @@ from scipy.special import expit
 from doseforest import _core
 from doseforest.dtypes import LEAF, MISSING_LEFT, NODE_DTYPE, ZERO_MISSING
 from doseforest.nuisance.booster_conversion import ensemble_from_booster
-from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
+from doseforest.nuisance.boosting import (
+    LINEAR_TREES,
+    PLAIN_TREES,
+    BoostingRecipe,
+    fit_boosting,
+)
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
 SETTINGS = {
@@ -106,6 +111,26 @@ def test_a_binary_outcome_is_read_with_its_link():
     ensemble = ensemble_from_booster(booster)
     assert ensemble.link == "logistic"
     assert_agrees(ensemble, booster, x, dose)
+
+
+@pytest.mark.parametrize("recipe", [LINEAR_TREES, PLAIN_TREES], ids=["linear", "plain"])
+def test_levels_and_units_make_no_difference(recipe):
+    x, dose, y = rows()
+    doses = np.quantile(dose, [0.1, 0.5, 0.9])
+    unit, level = np.array([100, 0.01, 3, 1, 1e6, 1e-6]), np.array([1e6, 0, 5, -3, 1e7, 0])
+    trees = fit_boosting(x, dose, y, recipe)
+    moved = fit_boosting(x * unit + level, 7 * dose + 1000, 1e3 * y + 1e6, recipe)
+    said = (moved.curves(x * unit + level, 7 * doses + 1000) - 1e6) / 1e3
+    # Not to the last bit: outcomes near 1e6 are rounded to 1e-10, and units are no powers of two.
+    np.testing.assert_allclose(said, trees.curves(x, doses), atol=1e-6 * y.std())
+
+
+@pytest.mark.parametrize("recipe", [LINEAR_TREES, PLAIN_TREES], ids=["linear", "plain"])
+def test_a_constant_is_fitted_by_itself(recipe):
+    x, dose, _ = rows()
+    constant = np.full(len(dose), 0.1)
+    trees = fit_boosting(x, dose, constant, recipe)
+    np.testing.assert_allclose(trees.predict(x, dose), constant, rtol=1e-9)
 
 
 @pytest.mark.parametrize("linear", [False, True])

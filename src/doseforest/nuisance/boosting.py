@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import LEAF, FloatArray
 from doseforest.nuisance.booster_conversion import ensemble_from_booster
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 
@@ -42,6 +42,10 @@ def fit_boosting(
 ) -> TreeEnsemble:
     """Boost trees; a binary outcome by likelihood.
 
+    Levels and units of covariates, dose and outcome make no difference: LightGBM sees them
+    standardised (its labels and leaf regressions are float32, its penalty is of raw columns), and
+    the trees are put back into the units given.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -68,6 +72,65 @@ def fit_boosting(
         "num_threads": n_threads,
         "verbosity": -1,
     }
-    data = lightgbm.Dataset(np.column_stack([X, dose]), y, weight=weights, params=parameters)
+    table = np.column_stack([X, dose])
+    units = _Units.of(table)
+    label = _Units(np.zeros(1), np.ones(1)) if binary else _Units.of(y[:, None])
+    data = lightgbm.Dataset(
+        units.standardised(table),
+        label.standardised(y[:, None])[:, 0],
+        weight=weights,
+        params=parameters,
+    )
     booster = lightgbm.train(parameters, data, recipe.n_trees)
-    return ensemble_from_booster(booster)
+    return _in_units(ensemble_from_booster(booster), units, label)
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Level and spread of columns."""
+
+    level: FloatArray  # (n_columns,)
+    spread: FloatArray  # (n_columns,)
+
+    @classmethod
+    def of(cls, table: FloatArray) -> _Units:
+        """Mean and standard deviation of what is not missing; 1 for a column without spread."""
+        present = np.isfinite(table)
+        count = np.maximum(present.sum(axis=0), 1)
+        level = np.where(present, table, 0.0).sum(axis=0) / count
+        offset = np.where(present, table - level, 0.0)
+        spread = np.sqrt((offset**2).sum(axis=0) / count)
+        # What rounding leaves of a constant is no spread.
+        return cls(level, np.where(spread > 1e-12 * np.abs(level), spread, 1.0))
+
+    def standardised(self, table: FloatArray) -> FloatArray:
+        out: FloatArray = (table - self.level) / self.spread
+        return out
+
+
+def _in_units(trees: TreeEnsemble, units: _Units, label: _Units) -> TreeEnsemble:
+    """Trees of standardised columns as trees of the columns themselves."""
+    scale = float(label.spread[0])
+    nodes = trees.nodes.copy()
+    split = nodes["flags"] != LEAF
+    feature = nodes["feature"][split]
+    nodes["threshold"][split] *= units.spread[feature]
+    nodes["threshold"][split] += units.level[feature]
+    slopes = scale * trees.leaf_slopes / units.spread[-1]
+    coefficients = scale * trees.term_coefficients / units.spread[trees.term_features]
+    leaf = np.repeat(np.arange(len(slopes)), np.diff(trees.term_starts))
+    moved = np.bincount(leaf, coefficients * units.level[trees.term_features], len(slopes))
+    constants = scale * trees.leaf_constants - slopes * units.level[-1] - moved
+    values = scale * trees.leaf_values
+    end = trees.roots[1] if len(trees.roots) > 1 else len(nodes)
+    n_first = int((~split[:end]).sum())  # leaves of the first tree, which takes the level
+    constants[:n_first] += label.level[0]
+    values[:n_first] += label.level[0]
+    return replace(
+        trees,
+        nodes=nodes,
+        leaf_values=values,
+        leaf_constants=constants,
+        leaf_slopes=slopes,
+        term_coefficients=coefficients,
+    )

@@ -146,6 +146,8 @@ def fit_spline_core(
     array([[0., 2.]])
     """
     weights = np.ones(len(y)) if weights is None else weights
+    level = 0.0 if binary else float(np.average(y, weights=weights))  # no penalty on it
+    y = y - level
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
     design = _Design(X, dose, fit_covariate_terms(X), Spline().fit(dose, weights))
     screening = _screen(design, y, weights, folds)
@@ -169,6 +171,7 @@ def fit_spline_core(
         coefficients = _logistic_refit(
             design, pool[chosen], y, weights, full_penalty / total.weight[0]
         )
+    coefficients[0] += level
     return _assemble(design, pool[chosen], coefficients, binary)
 
 
