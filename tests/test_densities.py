@@ -492,6 +492,22 @@ def test_scores_equal_bias_and_variance_computed_directly():
     assert choice.chosen.scores == choice.scores
 
 
+def test_weights_are_kept_where_the_fit_of_residuals_cannot_see_the_confounding():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 4))
+    sign = np.sign(x[:, 0] * x[:, 1])  # splines of single covariates see nothing of it
+    dose = 0.8 * sign + rng.normal(size=4000)
+    residual = sign - 0.8 * dose / 1.64 + rng.normal(size=4000)
+    grid = np.linspace(-1.2, 1.2, 9)
+    choice = choose_weights(x, dose, residual, folds_of(dose), grid)
+    assert choice.correct
+    assert choice.chosen.name in ("location_scale", "binned")
+    rows = local_linear_weights(dose, grid, 0.5, "epanechnikov", choice.chosen.r)
+    found = choice.strength * (rows.T @ residual) / 4000
+    truth = -0.8 / 1.64 * grid  # without weights, 0 would be found
+    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.6 * np.sqrt(np.mean(truth**2))
+
+
 def test_nothing_is_corrected_where_there_is_only_noise():
     rng, x, _ = confounded(n=1500)
     dose = rng.uniform(0, 10, size=1500)

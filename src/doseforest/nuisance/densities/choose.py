@@ -5,6 +5,10 @@ fit to the residuals, the bias that weights leave at a dose is the local average
 minus the mean of m(t, X_i); their variance is that of the weighted residuals. Weights that balance
 well but are noisy lose to r = 1 where there is nothing to correct, and all may lose to no
 correction.
+
+The fit m may be wrong. Where the candidates at their full power, averaged, find more in what m
+leaves than noise would, that much of it is believed: right weights are not thrown away because m
+does not see what they are for.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from doseforest.smoothing.kernels import Kernel
 AUTO = ("entropy", "permutation", "location_scale", "binned")  # beside "none"
 SHRINKAGES = (0.25, 0.5, 0.75, 1.0)
 NO_CORRECTION = "no correction"
+NOISE = 2.0  # variances that what m leaves must exceed to be believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class WeightChoice:
 class _Curve:
     """What an average of residuals with some weights is expected to give."""
 
-    mean: FloatArray  # (n_doses,) its expectation when residuals follow the fit m
+    mean: FloatArray  # (n_doses,) its expectation
     variance: FloatArray  # (n_doses,)
 
     def error(self, target: FloatArray) -> float:
@@ -111,16 +116,26 @@ def choose_weights(
     fit = fit_spline_core(X, dose, residual, weights=weights, seed=seed)
     target: FloatArray = np.average(fit.curves(X, grid), axis=0, weights=own)
     fitted = fit.predict(X, dose)
+    unseen: FloatArray = residual - fitted
+
+    def local_rows(r: FloatArray) -> ChannelArray:
+        return local_linear_weights(dose, grid, width, kernel, own * r)
+
+    full = [local_rows(candidate.r) for candidate in given] or [local_rows(np.ones(len(dose)))]
+    found = _expected(np.mean(full, axis=0), unseen, unseen)
+    believed = _share_beyond_noise(found)
+    fitted = fitted + believed * unseen
+    target = target + believed * found.mean
     pool = {"none": WEIGHTS["none"](X, dose, folds)}
     for candidate in given:
         for power in shrinkages:
             if candidate.name != "none" and power > 0:
                 label = candidate.name if power == 1 else f"{candidate.name}^{power:g}"
                 pool[label] = candidate.shrunk(power, weights)
-    curves = {}
-    for label, candidate in pool.items():
-        rows = local_linear_weights(dose, grid, width, kernel, own * candidate.r)
-        curves[label] = _expected(rows, fitted, residual)
+    curves = {
+        label: _expected(local_rows(candidate.r), fitted, residual)
+        for label, candidate in pool.items()
+    }
     scores = {label: curve.error(target) for label, curve in curves.items()}
     best = min(scores, key=scores.__getitem__)
     scores[NO_CORRECTION] = float(np.mean(target**2))
@@ -146,6 +161,13 @@ def _check(
                 f"The 'candidates' parameter must hold names in {list(WEIGHTS)} or "
                 f"TreatmentWeights. Got {candidate!r} instead."
             )
+
+
+def _share_beyond_noise(found: _Curve) -> float:
+    """Share of a curve that its variance does not explain, in [0, 1]."""
+    square = float(np.sum(found.mean**2))
+    noise = NOISE * float(np.sum(found.variance))
+    return max(0.0, 1 - noise / square) if square > 0 else 0.0
 
 
 def _expected(rows: ChannelArray, fitted: FloatArray, residual: FloatArray) -> _Curve:
