@@ -119,6 +119,30 @@ def test_a_missing_effect_is_found_with_its_heterogeneity():
     assert fitted.report[0]["corrected_risk"] < 0.5 * fitted.report[0]["risk"]
 
 
+def test_the_penalty_on_a_point_mass_counts_the_rows_that_have_it():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(2000, 5))
+    at_zero = (x[:, 0] < 0) & (rng.random(2000) < 0.1)
+    t = np.where(at_zero, 0.0, rng.uniform(1, 5, size=2000))
+    slope = np.sign(x[:, 1])
+    y = np.where(at_zero, 0.0, slope * (t - 3)) + rng.normal(size=2000)
+    rows = check_training(x, y, t)
+    folds = draw_folds(rows.ids, 4, 0)
+    outcome = cross_fit_outcome(RegressorFit(DummyRegressor()), x, t, y, folds[None])
+    growth = {"n_trees": 20, "sample_fraction": 0.7, "n_jobs": 1, "progress": False}
+    basis = Legendre(4, masses=(0.0,)).fit(t)
+    fitted = fit_orthogonal(rows, outcome, basis, OrthogonalSettings(growth=growth))
+    added = fitted.added.curves(np.array([1.0, 5.0]))
+    assert np.corrcoef(added[:, 1] - added[:, 0], slope)[0, 1] > 0.9
+    # Units that cannot have 0 bring nothing to its moments. A penalty in rows of all doses would be
+    # a twentieth of that on a polynomial, and noise over next to nothing would be left.
+    readings = [own for forest in fitted.correction.rounds[0].forests for own in forest.readings]
+    offsets = [own.penalty for own in readings if own.penalty is not None]
+    assert offsets
+    for on_mass, on_slope, *_ in offsets:
+        assert on_mass > 0.5 * on_slope
+
+
 def test_new_units_get_what_the_rounds_add_up_to():
     x, t, y = draw(1000, seed=5)
     model = RegressorFit(LinearRegression())(x, t, y)["regressor"]

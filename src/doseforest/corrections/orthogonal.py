@@ -32,7 +32,7 @@ from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
 
-SPLIT_FUNCTIONS = 3
+SPLIT_FUNCTIONS = 3  # beside indicators
 RIDGE = 10.0  # rows' worth of shrinkage of a coefficient
 SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
@@ -99,6 +99,7 @@ def fit_orthogonal(
     functions = basis.evaluate(rows.dose)[:, 1:]
     centred = functions - means_of(functions, rows.treatment_features, settings.treatment_model)
     dual = _dual_functions(functions, rows.weights)
+    shape = _Shape.of(functions, rows.weights)
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
@@ -109,6 +110,7 @@ def fit_orthogonal(
     for number in range(settings.n_rounds):
         residual = rows.y - outcome.observed - (functions * added).sum(axis=1)
         sums = _Sums(
+            shape=shape,
             centred=centred,
             target=residual - means_of(residual[:, None], rows.X)[:, 0],
             curves=curves + added,
@@ -135,6 +137,7 @@ def fit_orthogonal(
 class _Sums:
     """What the rows of a round bring, functions of the dose without the constant."""
 
+    shape: _Shape
     centred: FloatArray  # (n_rows, n_functions) functions of the dose less their means given X
     target: FloatArray  # (n_rows,) residual of the current curves less its mean given X
     curves: FloatArray  # (n_rows, n_functions) coefficients of the current curves
@@ -144,6 +147,38 @@ class _Sums:
     def channels(self) -> FloatArray:
         """What leaves add up: packed moments, then scores."""
         return np.hstack([moment_channels(self.centred, self.target), self.scores])
+
+    @property
+    def split_scores(self) -> FloatArray:
+        """Scores whose squared distance is about that of the curves, on average over the doses."""
+        n_used = self.shape.n_used(SPLIT_FUNCTIONS)
+        return self.scores[:, :n_used] * self.shape.deviation[:n_used]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What kind of functions of the dose there are, the constant left out."""
+
+    n_indicators: int  # the first functions, each of a level or a point mass
+    deviation: FloatArray  # (n_functions,) standard deviation
+    active: FloatArray  # (n_functions,) share of the rows where a function is not 0
+
+    @classmethod
+    def of(cls, functions: FloatArray, weights: FloatArray | None) -> _Shape:
+        is_indicator = np.isin(functions, (0.0, 1.0)).all(axis=0)
+        n_indicators = int(np.argmin(np.append(is_indicator, False)))
+        mean = np.average(functions, axis=0, weights=weights)
+        variance = np.average((functions - mean) ** 2, axis=0, weights=weights)
+        active = np.average(functions != 0, axis=0, weights=weights)
+        return cls(n_indicators, np.sqrt(variance), active)
+
+    def n_used(self, n_smooth: int) -> int:
+        """Number of functions when all indicators and so many of the others are used."""
+        return min(self.n_indicators + n_smooth, len(self.deviation))
+
+    def sizes(self, *n_smooth: int) -> list[int]:
+        """Numbers of functions to try."""
+        return sorted({*map(self.n_used, n_smooth), len(self.deviation)})
 
 
 def _dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -162,7 +197,7 @@ def _grow(
     forest = CurveForest(min_node_size=leaf_size, random_state=seed % 2**32, **growth)
     return forest.fit(
         rows.effect_features,
-        sums.scores[:, :SPLIT_FUNCTIONS],
+        sums.split_scores,
         leaf_channels=sums.channels,
         sample_weight=rows.weights,
         groups=rows.ids,
@@ -174,13 +209,14 @@ def _stack_forests(
     rows: TrainingRows, sums: _Sums, grown: list[CurveForest], n_threads: int
 ) -> tuple[SieveRound, FloatArray]:
     """Weigh every reading of every forest; also what they add to the rows, out of bag."""
-    spread = rows.leaf_mean(sums.centred**2)
+    spread = rows.leaf_mean(sums.centred**2) / sums.shape.active
     overall = rows.leaf_mean(sums.channels)[None]
-    readings = [_offsets(spread, rows.n_rows, "everyone")]
+    readings = [_offsets(sums.shape, spread, rows.n_rows, "everyone")]
     for forest in grown:
         label = f"leaves of {forest.min_node_size}"
         n_effective = effective_rows(forest, rows.effect_features)
-        readings.append([*_offsets(spread, n_effective, label), *_plain(len(spread), label)])
+        offsets = _offsets(sums.shape, spread, n_effective, label)
+        readings.append([*offsets, *_plain(sums.shape, label)])
 
     def averages(forest: CurveForest | None) -> FloatArray:
         if forest is None:
@@ -218,26 +254,30 @@ def _stack_forests(
     return SieveRound(tuple(forests), constant, stack, names), total
 
 
-def _offsets(spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
-    """Offsets in one, three and all functions of the dose.
+def _offsets(shape: _Shape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
+    """Offsets in one, three and all functions of the dose, beside its indicators.
 
-    The penalty is in rows, against the spread of a function: RIDGE rows for a few functions, k^3
-    rows for the k-th of all.
+    The penalty is in rows at which a function is not 0, against its spread there: RIDGE rows for
+    indicators and for a few functions, k^3 rows for the k-th of all. Units that could not have had
+    the dose of an indicator bring next to nothing to its moments: without the penalty noise would
+    be divided by next to nothing.
     """
     readings = []
-    for n_used in sorted({1, min(SPLIT_FUNCTIONS, len(spread)), len(spread)}):
-        few = n_used <= SPLIT_FUNCTIONS
-        ranks = np.arange(1, n_used + 1)
-        rows = np.full(n_used, RIDGE) if few else ranks**3.0
+    for n_used in shape.sizes(1, SPLIT_FUNCTIONS):
+        rows = np.full(n_used, RIDGE)
+        if n_used > shape.n_used(SPLIT_FUNCTIONS):
+            n_smooth = n_used - shape.n_indicators
+            rows[shape.n_indicators :] = np.arange(1, n_smooth + 1) ** 3.0
         penalty = tuple((rows * spread[:n_used] / n_effective).tolist())
         readings.append(Reading(f"offset of {n_used}, {label}", n_used, penalty))
     return readings
 
 
-def _plain(n_functions: int, label: str) -> list[Reading]:
-    """Mean curves in three and in all functions of the dose."""
-    sizes = sorted({min(SPLIT_FUNCTIONS, n_functions), n_functions})
-    return [Reading(f"mean of {size}, {label}", size, None) for size in sizes]
+def _plain(shape: _Shape, label: str) -> list[Reading]:
+    """Mean curves in three and in all functions of the dose, beside its indicators."""
+    return [
+        Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(SPLIT_FUNCTIONS)
+    ]
 
 
 def effective_rows(forest: CurveForest, X: FloatArray) -> float:
