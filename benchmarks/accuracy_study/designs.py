@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accuracy_study.bars import verdicts
-from accuracy_study.estimators import ESTIMATORS, OURS, OUTCOME, ROWS
+from accuracy_study.estimators import OURS, OUTCOME, ROWS, TABLE
 from accuracy_study.options import Options
 from accuracy_study.report import Report
 from accuracy_study.scores import MISSING, Scores, digits, interval_text, with_error
@@ -29,7 +29,7 @@ def tasks(options: Options) -> list[Task]:
         Task(estimator, design, SIZES[design], seed)
         for seed in options.seeds(SIMULATIONS)
         for design in options.designs or SIZES
-        for estimator in options.rows or ESTIMATORS
+        for estimator in options.rows or TABLE
     ]
 
 

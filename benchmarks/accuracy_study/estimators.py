@@ -30,6 +30,7 @@ class Estimator:
     packages: tuple[str, ...] = ()  # whose versions its results depend on
     parts: dict[str, str] = field(default_factory=dict)  # further rows: attributes once fitted
     own: bool = False  # whether its results depend on the sources of this repository
+    in_table: bool = True  # whether it is in the table of designs by default
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -54,6 +55,10 @@ def _boosting(data: Simulation, seed: int) -> Any:
     return boosting(random_state=seed)
 
 
+def _stopped_boosting(data: Simulation, seed: int) -> Any:
+    return boosting(2000, max_leaf_nodes=16, random_state=seed, early_stopping=True)
+
+
 def _econml(data: Simulation, seed: int) -> Any:
     return EconMLForest(random_state=seed)
 
@@ -72,10 +77,14 @@ ESTIMATORS = {
     ),
     "random_forest": Estimator("random forest, leaf 5", _random_forest, ("scikit-learn",)),
     "boosting": Estimator("boosting", _boosting, ("scikit-learn",)),
+    "stopped_boosting": Estimator(
+        "boosting, stopped early", _stopped_boosting, ("scikit-learn",), in_table=False
+    ),
     "econml": Estimator("EconML CausalForestDML, splines", _econml, ("econml", "scikit-learn")),
     "adrf": Estimator(EXACT_AVERAGE, _exact_average),
     "zero": Estimator(ZERO, _zero),
 }
+TABLE = tuple(name for name, estimator in ESTIMATORS.items() if estimator.in_table)
 ROWS = tuple(row for estimator in ESTIMATORS.values() for row in estimator.rows)
 PEERS = tuple(ESTIMATORS[name].row for name in ("random_forest", "boosting", "econml"))
 ESTIMATED = (OURS, OUTCOME, *PEERS)  # the others know the truth, or nothing

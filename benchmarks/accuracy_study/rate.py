@@ -14,13 +14,14 @@ from growth_speed.report import markdown_table
 
 SIMULATIONS = 5
 UNITS = (500, 1000, 2000, 5000, 10_000, 20_000)
-MOST_UNITS = {"econml": 5000}  # its time grows faster than the units
+MOST_UNITS = {"econml": 2000}  # its time grows faster than the units
 RATE_DESIGNS = ("confounded", "steps")
-RATE_ESTIMATORS = ("doseforest", "random_forest", "boosting", "econml")
+RATE_ESTIMATORS = ("doseforest", "random_forest", "boosting", "stopped_boosting", "econml")
 NOTE = (
     "Mean rms over simulations, standard error in brackets. A slope is fitted to each simulation "
     "(the same seed has the same coefficients at every n), then averaged; EconML's over fewer n. "
-    "Models keep their settings at every n."
+    "Models keep their settings at every n; boosting that is stopped early chooses its own number "
+    "of trees."
 )
 
 
@@ -81,8 +82,8 @@ def slopes(scores: Scores, design: str, row: str, sizes: list[int]) -> dict[int,
 
 
 def as_steep(scores: Scores, design: str, row: str) -> Verdict:
-    """Over the sizes that both have."""
-    claim = f"{design}: slope no flatter than that of {row} beyond noise"
+    """Over the sizes that both have; on means, as five slopes have a wide interval."""
+    claim = f"{design}: slope no flatter than that of {row}"
     sizes = sizes_of(scores, design, OURS, row)
     ours, theirs = (slopes(scores, design, name, sizes) for name in (OURS, row))
     excess = paired_by_seed(ours, theirs)
@@ -90,4 +91,4 @@ def as_steep(scores: Scores, design: str, row: str) -> Verdict:
         return Verdict(None, claim)
     means = f"{digits(np.mean(list(ours.values())))}, {digits(np.mean(list(theirs.values())))}"
     measured = f"{means}; difference {digits(excess.mean)} {interval_text(excess)}"
-    return Verdict(excess.interval()[0] <= 0, claim, measured)
+    return Verdict(excess.mean <= 0, claim, measured)

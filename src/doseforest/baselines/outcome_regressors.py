@@ -112,9 +112,16 @@ def random_forest(
 
 
 def boosting(
-    n_trees: int = 200, learning_rate: float = 0.05, max_leaf_nodes: int = 8, random_state: int = 0
+    n_trees: int = 200,
+    learning_rate: float = 0.05,
+    max_leaf_nodes: int = 8,
+    random_state: int = 0,
+    *,
+    early_stopping: bool = False,
 ) -> OutcomeRegressor:
     """Histogram gradient boosting of scikit-learn on [X, T]; the defaults suit some 1,000 rows.
+
+    For more rows, more trees, and `early_stopping` on a tenth of the rows to end them.
 
     Examples
     --------
@@ -125,7 +132,7 @@ def boosting(
         max_iter=n_trees,
         learning_rate=learning_rate,
         max_leaf_nodes=max_leaf_nodes,
-        early_stopping=False,
+        early_stopping=early_stopping,
         random_state=random_state,
     )
     return OutcomeRegressor(regressor)
