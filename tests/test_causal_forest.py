@@ -192,6 +192,8 @@ def test_swapped_halves_answer_for_the_rows_they_have_not_seen():
     ]
     assert forest.dose_response(new, 1.0) == pytest.approx(np.mean(parts, axis=0))
     assert forest.average_effect(3.0, 1.0).value == pytest.approx(2.0, abs=0.3)
+    assert [report["half"] for report in forest.rounds_] == [0, 1]
+    assert sum(forest.outcome_weights_.values()) == pytest.approx(1.0)
 
 
 def test_averages_are_right_within_their_standard_errors(fitted):
@@ -283,6 +285,35 @@ def test_levels_are_answered_as_levels():
     # Means of 200 rows each: standard error about sqrt(2) 2 / sqrt(200) = .2.
     assert forest.average_effect(5.0).value == pytest.approx(3.0, abs=0.6)
     assert forest.average_effect(10.0).value == pytest.approx(0.0, abs=0.6)
+
+
+def test_levels_have_no_elasticity():
+    x, dose, y = draw()
+    forest = small(n_trees=4).fit(x, y, treatment=np.floor(dose))
+    with pytest.raises(
+        ValueError, match=r"must be a quantity .* levels \[0\.0, 1\.0, 2\.0, 3\.0\]"
+    ):
+        forest.elasticity(x, 2.0)
+    assert forest.partial_effect(x, 1.0, 2.0).shape == (400,)
+
+
+def test_too_few_trees_are_called_out_once():
+    x, dose, y = draw()
+    with pytest.warns(UserWarning, match="are in every tree") as caught:
+        small(n_trees=40).fit(x, y, treatment=dose)  # .7^10 of 400 rows: 11
+    assert [str(warning.message)[:16] for warning in caught] == ["About 11 of 400 "]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("correction", ["orthogonal", "stabilized"])
+def test_levels_and_units_of_columns_and_outcomes_make_no_difference(correction):
+    x, dose, y = draw()
+    unit, level = np.array([2.0**10, 1.0, 2.0**-10]), np.array([4096.0, -64.0, 0.0])
+    kept = GeneralizedCausalForest(40, correction=correction, random_state=0, n_jobs=1)
+    effect = kept.fit(x, y, treatment=dose).effect(x, 3.0, 1.0)
+    moved = clone(kept).fit(x * unit + level, 2**10 * y + 2**20, treatment=dose)
+    said = moved.effect(x * unit + level, 3.0, 1.0) / 2**10
+    np.testing.assert_allclose(said, effect, atol=1e-3)
 
 
 def test_rare_levels_are_called_out():

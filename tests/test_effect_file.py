@@ -178,7 +178,11 @@ def test_the_estimator_saves_its_model_and_the_reports_of_its_rounds(swapped, tm
     swapped.save(tmp_path / "model.dose")
     loaded = load_forest(tmp_path / "model.dose")
     assert_same_answers(swapped, loaded)
-    rounds = [own.report() for part in loaded.parts for own in part.correction.rounds]
+    rounds = [
+        {"half": half, **own.report()}
+        for half, part in enumerate(loaded.parts)
+        for own in part.correction.rounds
+    ]
     assert rounds == list(swapped.rounds_)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
+from doseforest.corrections.parts import mean_weights, reports
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.checks import checked_columns
 from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
@@ -25,7 +27,7 @@ from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
-from doseforest.estimation.early_checks import check_plan
+from doseforest.estimation.early_checks import check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
@@ -46,6 +48,7 @@ from doseforest.prediction.effect_forest import (
     EffectMethods,
     NoCorrection,
 )
+from doseforest.prediction.forest import UnseenRowsWarning
 from doseforest.progress import ProgressBar
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.treatments.bases import BASES, DoseBasis
@@ -77,8 +80,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     density : str, array, callable or Strata, default="auto"
         Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
         "gaussian", "forest", "entropy", "permutation", "none"; known densities of the observed
-        doses; a function of (X, doses); or strata within which the dose was randomised. "auto"
-        picks by the estimated error of the average curve.
+        doses; a function of (X, doses), X with the density features alone; or strata within which
+        the dose was randomised. "auto" picks by the estimated error of the average curve.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
@@ -93,8 +96,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         rows and then the other way round, with nuisances that have seen the growing half only (and
         one round of correction).
     honesty_fraction, sample_fraction : float, default=0.5 and 0.7
-        Share of a tree's rows that grow it; share of all rows that a tree sees, below 1: what is
-        left out judges the correction.
+        Share of a tree's rows that grow it (not with "swap": a half); share of all rows that a
+        tree sees, below 1: what is left out judges the correction.
     mtry : int, float or "sqrt", optional
         Features that a split may use; by default all.
     distance : str or callable, default="l2"
@@ -131,9 +134,10 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     outcome_model_ : EffectForest
         The outcome model alone, with the same methods.
     outcome_weights_ : dict
-        Weights of the members of the outcome model.
+        Weights of the members of the outcome model; with swapped halves, their means.
     rounds_ : tuple of dicts
-        What was chosen in each round of correction: shares, strength, gain.
+        What was chosen in each round of correction: shares, strength, gain; with swapped halves,
+        the half that grew it too.
     doses_, baseline_
         Default grid and baseline.
     seconds_ : dict
@@ -304,7 +308,12 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
         plan = self._plan(rows, grid)
-        with ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar:
+        warn_of_few_trees(rows, self, plan)
+        with (
+            warnings.catch_warnings(),
+            ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar,
+        ):
+            warnings.simplefilter("ignore", UnseenRowsWarning)  # said once, for all forests
             parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
         with plan.stopwatch("overlap"):
             self._ground = dose_support(rows.dose, rows.weights)
@@ -329,8 +338,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.model_ = EffectForest(tuple(part.corrected for part in parts), **common)
         alone = (CorrectedOutcome(part.outcome.full, NoCorrection()) for part in parts)
         self.outcome_model_ = EffectForest(tuple(alone), **common)
-        self.outcome_weights_ = dict(parts[0].outcome.full.weights)
-        self.rounds_ = tuple(report for part in parts for report in part.fitted.report)
+        self.outcome_weights_ = mean_weights(parts)
+        self.rounds_ = reports(parts)
         self.doses_, self.baseline_ = grid, baseline
         self.seconds_ = plan.stopwatch.seconds
         self.n_features_in_ = rows.X.shape[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,21 @@ class TrainedPart:
     def observed_out_of_bag(self) -> FloatArray:
         """The same at each row's own dose."""
         return self.outcome.observed + self.fitted.added.observed(self.rows.dose)
+
+
+def mean_weights(parts: tuple[TrainedPart, ...]) -> dict[str, float]:
+    """Weights of the outcome models' members, averaged over the parts."""
+    found = [part.outcome.full.weights for part in parts]
+    return {name: sum(own[name] for own in found) / len(found) for name in found[0]}
+
+
+def reports(parts: tuple[TrainedPart, ...]) -> tuple[dict[str, Any], ...]:
+    """What each round of each part chose; with swapped halves, which half grew it."""
+    return tuple(
+        dict(report) if len(parts) == 1 else {"half": half, **report}
+        for half, part in enumerate(parts)
+        for report in part.fitted.report
+    )
 
 
 def out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.data.checks import as_numbers
 from doseforest.data.training_rows import TrainingRows
+from doseforest.estimation.plan import FitPlan
 from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.treatments.grids import FEW_LEVELS, dose_sample
 
@@ -36,6 +38,20 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
         raise ValueError(
             "The 'kernel' parameter may be 'exact' only for a dose of few levels. "
             f"Got a dose with {len(levels)} distinct values instead."
+        )
+
+
+def warn_of_few_trees(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
+    """Warn where some rows will be in every tree of a forest: nothing judges their correction."""
+    n_trees, n_forests = plan.growth["n_trees"], len(plan.leaf_sizes)
+    n_unseen = rows.n_rows * plan.growth["sample_fraction"] ** n_trees
+    if forest.correction != "none" and n_unseen >= 1:
+        warnings.warn(
+            f"About {n_unseen:.0f} of {rows.n_rows} rows are in every tree, so that the correction "
+            "cannot be judged on them: n_trees="
+            f"{forest.n_trees} makes {n_trees} trees for each of {n_forests} leaf sizes. Raise "
+            "'n_trees' or lower 'sample_fraction'.",
+            stacklevel=3,
         )
 
 

@@ -14,6 +14,7 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
+from doseforest.treatments.bases import IndicatorBasis
 from doseforest.treatments.grids import DoseRange, check_doses
 
 SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
@@ -103,6 +104,7 @@ class EffectMethods(CurveEffects):
         The slope is taken over 2.5 % of the range of doses on either side.
         """
         model = self._model
+        model.check_quantity()
         n_units = len(X)
         asked = check_doses(unit_doses(dose, n_units), model.support, "dose")
         middle = np.clip(asked, model.support.low, model.support.high)
@@ -162,6 +164,17 @@ class EffectForest(EffectMethods):
                 f"Got {table.n_features} instead."
             )
         return table
+
+    def check_quantity(self) -> None:
+        """Raise ValueError where doses are levels, between which nothing is known."""
+        bases = (getattr(part.correction, "basis", None) for part in self.parts)
+        levels = next((basis.levels for basis in bases if isinstance(basis, IndicatorBasis)), None)
+        if levels is not None:
+            raise ValueError(
+                "The 'dose' parameter must be a quantity for an elasticity. This forest knows the "
+                f"levels {list(levels)} alone: compare two of them by partial_effect, or fit it "
+                "with basis='legendre'."
+            )
 
     def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Curves of checked units at checked doses, see `dose_response`."""

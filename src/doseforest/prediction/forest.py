@@ -18,6 +18,10 @@ from doseforest.leaves.leaf_curves import LeafCurve
 from doseforest.machine import thread_count
 
 
+class UnseenRowsWarning(UserWarning):
+    """Some rows are in every tree: there is no answer out of bag for them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """A grown forest of curves.
@@ -89,6 +93,7 @@ class Forest:
             warnings.warn(
                 f"{n_without} of {table.n_rows} rows have no filled tree that has not seen them "
                 "and get the overall mean. Raise 'n_trees' or lower 'sample_fraction'.",
+                UnseenRowsWarning,
                 stacklevel=3,
             )
         return averages
