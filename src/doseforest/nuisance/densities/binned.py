@@ -9,14 +9,13 @@ import numpy as np
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.densities.classifier import Multinomial, fit_multinomial
 from doseforest.nuisance.densities.covariate_index import CovariateIndex, fit_covariate_index
-from doseforest.nuisance.densities.mixed import MixedDensity, fit_mixed
+from doseforest.nuisance.densities.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.densities.relative import RelativeDensity, overall_density
-from doseforest.nuisance.densities.support import DoseSupport
-from doseforest.treatments.grids import DoseRange, check_count
+from doseforest.treatments.grids import check_count
 
 
 @dataclass(frozen=True, slots=True)
-class BinnedClassifier:
+class BinnedClassifier(MixedLearner):
     """Probabilities of quantile bins, linear between the bins' middles.
 
     A ridge-penalised multinomial regression on the covariates, on a boosted mean of the dose and
@@ -45,37 +44,22 @@ class BinnedClassifier:
         check_count(self.n_bins, 2, "n_bins")
         check_count(self.degree, 1, "degree")
 
-    def fit(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        *,
-        support: DoseSupport | None = None,
-        weights: FloatArray | None = None,
-        seed: int = 0,
-        n_threads: int = 1,
-    ) -> MixedDensity:
+    def fit_beside(self, rows: RowsBeside) -> RelativeDensity:
         """Fit the classifier."""
-        return fit_mixed(self._fit_rest, X, dose, support, weights, seed, n_threads)
-
-    def _fit_rest(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        ends: DoseRange,
-        weights: FloatArray,
-        seed: int,
-        n_threads: int,
-    ) -> RelativeDensity:
-        overall = overall_density(dose, weights, ends)
-        labels = np.minimum((overall.cdf(dose) * self.n_bins).astype(np.int64), self.n_bins - 1)
+        overall = overall_density(rows.dose, rows.weights, rows.ends)
+        ranks = overall.cdf(rows.dose)
+        labels = np.minimum((ranks * self.n_bins).astype(np.int64), self.n_bins - 1)
         middles = (np.arange(self.n_bins) + 0.5) / self.n_bins
-        index = fit_covariate_index(X, [dose], weights=weights, seed=seed, n_threads=n_threads)
+        index = fit_covariate_index(
+            rows.X, [rows.dose], weights=rows.weights, seed=rows.seed, n_threads=rows.n_threads
+        )
         loadings = np.polynomial.legendre.legvander(
             2 * middles - 1, min(self.degree, self.n_bins - 1)
         )
         loadings = loadings[:, 1:] / np.sqrt((loadings[:, 1:] ** 2).mean(axis=0))
-        model = fit_multinomial(index.training, labels, loadings, weights=weights, seed=seed)
+        model = fit_multinomial(
+            index.training, labels, loadings, weights=rows.weights, seed=rows.seed
+        )
         knots = np.concatenate([[0.0], middles, [1.0]])
         return RelativeDensity(overall, knots, BinHeights(index, model))
 

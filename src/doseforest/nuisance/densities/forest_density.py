@@ -8,17 +8,15 @@ import numpy as np
 
 from doseforest.curve_forest import CurveForest
 from doseforest.dtypes import FloatArray
-from doseforest.nuisance.densities.mixed import MixedDensity, fit_mixed
+from doseforest.nuisance.densities.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.densities.relative import RelativeDensity, overall_density
-from doseforest.nuisance.densities.support import DoseSupport
 from doseforest.prediction.forest import Forest
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.boundary import normalised_kernel
-from doseforest.treatments.grids import DoseRange
 
 
 @dataclass(frozen=True, slots=True)
-class ForestDensity:
+class ForestDensity(MixedLearner):
     """An honest forest of kernels: each row's response is K_h around the rank of its dose.
 
     Parameters
@@ -41,32 +39,12 @@ class ForestDensity:
     min_node_size: int = 20
     n_knots: int = 24
 
-    def fit(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        *,
-        support: DoseSupport | None = None,
-        weights: FloatArray | None = None,
-        seed: int = 0,
-        n_threads: int = 1,
-    ) -> MixedDensity:
+    def fit_beside(self, rows: RowsBeside) -> RelativeDensity:
         """Grow the forest."""
-        return fit_mixed(self._fit_rest, X, dose, support, weights, seed, n_threads)
-
-    def _fit_rest(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        ends: DoseRange,
-        weights: FloatArray,
-        seed: int,
-        n_threads: int,
-    ) -> RelativeDensity:
-        overall = overall_density(dose, weights, ends)
-        ranks = np.clip(overall.cdf(dose), 0.0, 1.0)
+        overall = overall_density(rows.dose, rows.weights, rows.ends)
+        ranks = np.clip(overall.cdf(rows.dose), 0.0, 1.0)
         knots = np.linspace(0.0, 1.0, self.n_knots)
-        bandwidth = rule_of_thumb(ranks, "epanechnikov", weights)
+        bandwidth = rule_of_thumb(ranks, "epanechnikov", rows.weights)
         # Divided by the mass over rows: a flat density stays flat up to the ends.
         kernels = normalised_kernel(
             ranks, knots, bandwidth, "epanechnikov", support=(0.0, 1.0), over="rows"
@@ -74,12 +52,12 @@ class ForestDensity:
         forest = CurveForest(
             self.n_trees,
             min_node_size=self.min_node_size,
-            n_jobs=n_threads,
+            n_jobs=rows.n_threads,
             progress=False,
-            random_state=seed % 2**32,
+            random_state=rows.seed % 2**32,
         )
-        forest.fit(X, kernels, doses=knots, sample_weight=weights)
-        return RelativeDensity(overall, knots, ForestHeights(forest.forest_, n_threads))
+        forest.fit(rows.X, kernels, doses=knots, sample_weight=rows.weights)
+        return RelativeDensity(overall, knots, ForestHeights(forest.forest_, rows.n_threads))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,14 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.densities.conditional_mean import LinearTerms, fit_linear_terms
-from doseforest.nuisance.densities.mixed import MixedDensity, fit_mixed
-from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.densities.mixed import MixedLearner, RowsBeside
 from doseforest.smoothing.kernels import KERNELS
-from doseforest.treatments.grids import DoseRange
 
 RIDGE = 1.0  # in rows, on standardised covariates
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(MixedLearner):
     """Ridge mean and one variance, cut off at the ends of the dose's range.
 
     Examples
@@ -29,18 +27,24 @@ class Gaussian:
     array([[0.25, 0.4 ]])
     """
 
-    def fit(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        *,
-        support: DoseSupport | None = None,
-        weights: FloatArray | None = None,
-        seed: int = 0,
-        n_threads: int = 1,
-    ) -> MixedDensity:
+    def fit_beside(self, rows: RowsBeside) -> NormalDensity:
         """Fit the line and the variance around it."""
-        return fit_mixed(_fit_normal, X, dose, support, weights, seed, n_threads)
+        terms = fit_linear_terms(rows.X)
+        columns = np.column_stack([np.ones(len(rows.dose)), terms.evaluate(rows.X)])
+        own = rows.weights / rows.weights.mean()
+        gram = columns.T @ (own[:, None] * columns)
+        penalty = np.full(len(gram), RIDGE)
+        penalty[0] = 0.0
+        solved = np.linalg.solve(
+            gram + np.diag(penalty), np.column_stack([columns.T @ (own * rows.dose), gram])
+        )
+        coefficients, spent = solved[:, 0], float(np.trace(solved[:, 1:]))
+        left = own @ (rows.dose - columns @ coefficients) ** 2 / max(len(rows.dose) - spent, 1.0)
+        least = 1e-6 * (
+            rows.ends.high - rows.ends.low
+        )  # a dose that is the line itself has no density
+        deviation = max(float(np.sqrt(left)), least)
+        return NormalDensity(terms, coefficients, deviation, rows.ends.low, rows.ends.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +67,3 @@ class NormalDensity:
             (self.low - mean) / self.deviation, (self.high - mean) / self.deviation
         )
         return kernel.value((doses - mean) / self.deviation) / (self.deviation * inside)
-
-
-def _fit_normal(
-    X: FloatArray,
-    dose: FloatArray,
-    ends: DoseRange,
-    weights: FloatArray,
-    seed: int,
-    n_threads: int,
-) -> NormalDensity:
-    terms = fit_linear_terms(X)
-    columns = np.column_stack([np.ones(len(dose)), terms.evaluate(X)])
-    own = weights / weights.mean()
-    gram = columns.T @ (own[:, None] * columns)
-    penalty = np.full(len(gram), RIDGE)
-    penalty[0] = 0.0
-    solved = np.linalg.solve(
-        gram + np.diag(penalty), np.column_stack([columns.T @ (own * dose), gram])
-    )
-    coefficients, spent = solved[:, 0], float(np.trace(solved[:, 1:]))
-    left = own @ (dose - columns @ coefficients) ** 2 / max(len(dose) - spent, 1.0)
-    least = 1e-6 * (ends.high - ends.low)  # a dose that is the line itself has no density
-    return NormalDensity(terms, coefficients, max(float(np.sqrt(left)), least), ends.low, ends.high)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.densities.conditional_mean import ConditionalMean, fit_conditional_mean
-from doseforest.nuisance.densities.mixed import MixedDensity, fit_mixed
-from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.densities.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.densities.tables import TabulatedDensity, smoothed_density
 from doseforest.smoothing.bandwidths import rule_of_thumb
-from doseforest.treatments.grids import DoseRange
 
 SMALLEST_RESIDUAL = 0.05  # of their rms, below which the log of a residual is all noise
 SCALE_RANGE = 3.0  # log-scales may differ from their mean by this much
 
 
 @dataclass(frozen=True, slots=True)
-class LocationScale:
+class LocationScale(MixedLearner):
     """T = m(x) + s(x) Z, with Z of any density, cut off at the ends of the dose's range.
 
     Mean and log-scale are ridge lines with boosted trees, shrunk to constants where they do not
@@ -35,18 +34,21 @@ class LocationScale:
     array([[0. , 0.4]])
     """
 
-    def fit(
-        self,
-        X: FloatArray,
-        dose: FloatArray,
-        *,
-        support: DoseSupport | None = None,
-        weights: FloatArray | None = None,
-        seed: int = 0,
-        n_threads: int = 1,
-    ) -> MixedDensity:
+    def fit_beside(self, rows: RowsBeside) -> LocationScaleDensity:
         """Fit location and scale, then smooth the standardised residuals."""
-        return fit_mixed(_fit_location_scale, X, dose, support, weights, seed, n_threads)
+        ends, weights = rows.ends, rows.weights
+        shared: dict[str, Any] = {"weights": weights, "n_threads": rows.n_threads}
+        location = fit_conditional_mean(rows.X, rows.dose, seed=rows.seed, **shared)
+        left = rows.dose - np.clip(location.out_of_fold, ends.low, ends.high)
+        size = float(np.sqrt(np.average(left**2, weights=weights)))
+        size = max(size, 1e-6 * (ends.high - ends.low))
+        sizes = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
+        log_scale = fit_conditional_mean(rows.X, sizes, seed=rows.seed + 1, **shared)
+        z = left / _scale(log_scale.out_of_fold, log_scale.level)
+        table = smoothed_density(z, weights, rule_of_thumb(z, "gaussian", weights))
+        spread = float(np.sqrt(np.average(z**2, weights=weights)))
+        residual = ResidualDensity(table, 1 / np.sqrt(len(z)), spread)
+        return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +91,6 @@ class LocationScaleDensity:
         inside = self.residual.cdf((self.high - centre) / scale)
         inside = inside - self.residual.cdf((self.low - centre) / scale)
         return self.residual.density((doses - centre) / scale) / (scale * inside)
-
-
-def _fit_location_scale(
-    X: FloatArray,
-    dose: FloatArray,
-    ends: DoseRange,
-    weights: FloatArray,
-    seed: int,
-    n_threads: int,
-) -> LocationScaleDensity:
-    location = fit_conditional_mean(X, dose, weights=weights, seed=seed, n_threads=n_threads)
-    left = dose - np.clip(location.out_of_fold, ends.low, ends.high)
-    size = float(np.sqrt(np.average(left**2, weights=weights)))
-    size = max(size, 1e-6 * (ends.high - ends.low))
-    sizes = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
-    log_scale = fit_conditional_mean(X, sizes, weights=weights, seed=seed + 1, n_threads=n_threads)
-    z = left / _scale(log_scale.out_of_fold, log_scale.level)
-    table = smoothed_density(z, weights, rule_of_thumb(z, "gaussian", weights))
-    spread = float(np.sqrt(np.average(z**2, weights=weights)))
-    residual = ResidualDensity(table, 1 / np.sqrt(len(z)), spread)
-    return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
 
 
 def _scale(log_scale: FloatArray, level: float) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,7 +26,6 @@ class ContinuousDensity(Protocol):
 
 
 # From (X, dose, range, weights, seed, n_threads) of the rows beside the masses to their density.
-FitRest = Callable[[FloatArray, FloatArray, DoseRange, FloatArray, int, int], ContinuousDensity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +65,64 @@ class MixedDensity:
         return out
 
 
-def fit_mixed(
-    fit_rest: FitRest,
-    X: FloatArray,
-    dose: FloatArray,
-    support: DoseSupport | None,
-    weights: FloatArray | None,
-    seed: int,
-    n_threads: int,
-) -> MixedDensity:
-    """Fit the masses' probabilities and the density of the other doses."""
-    X, dose = np.asarray(X, np.float64), np.asarray(dose, np.float64)
-    if X.ndim != 2 or dose.shape != (len(X),):
-        raise ValueError(
-            "The 'dose' parameter must have one number per row of X, a two-dimensional table. "
-            f"Got shapes {dose.shape} and {X.shape} instead."
-        )
-    own = np.ones(len(dose)) if weights is None else np.asarray(weights, np.float64)
-    if (own == 0).any():
-        X, dose, own = X[own > 0], dose[own > 0], own[own > 0]
-    support = dose_support(dose, own) if support is None else support
-    masses = None
-    if support.masses:
-        masses = _fit_masses(X, dose, support, own, seed, n_threads)
-    rest = None
-    if support.continuous:
-        beside = ~support.at_mass(dose)
-        # From here on doses are positions on the scale.
-        positions = support.scale.forward(dose[beside])
-        ends = DoseRange(*support.scaled_ends)
-        rest = fit_rest(X[beside], positions, ends, own[beside], seed, n_threads)
-    return MixedDensity(support, masses, rest)
+@dataclass(frozen=True, slots=True)
+class RowsBeside:
+    """The rows whose dose is no mass, and how to fit a density to them."""
+
+    X: FloatArray  # (n_rows, n_features)
+    dose: FloatArray  # (n_rows,) positions on the scale of the support
+    ends: DoseRange
+    weights: FloatArray  # (n_rows,)
+    seed: int
+    n_threads: int
+
+
+class MixedLearner(ABC):
+    """A recipe for the density beside point masses; the masses are fitted here for all of them."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def fit_beside(self, rows: RowsBeside) -> ContinuousDensity:
+        """Fit the density of the doses that are no masses."""
+
+    def fit(
+        self,
+        X: FloatArray,
+        dose: FloatArray,
+        *,
+        support: DoseSupport | None = None,
+        weights: FloatArray | None = None,
+        seed: int = 0,
+        n_threads: int = 1,
+    ) -> MixedDensity:
+        """Fit the masses' probabilities and the density of the other doses.
+
+        The parameters are those of `DensityLearner.fit`.
+        """
+        X, dose = np.asarray(X, np.float64), np.asarray(dose, np.float64)
+        if X.ndim != 2 or dose.shape != (len(X),):
+            raise ValueError(
+                "The 'dose' parameter must have one number per row of X, a two-dimensional table. "
+                f"Got shapes {dose.shape} and {X.shape} instead."
+            )
+        own = np.ones(len(dose)) if weights is None else np.asarray(weights, np.float64)
+        if (own == 0).any():
+            X, dose, own = X[own > 0], dose[own > 0], own[own > 0]
+        support = dose_support(dose, own) if support is None else support
+        masses = None
+        if support.masses:
+            masses = _fit_masses(X, dose, support, own, seed, n_threads)
+        rest = None
+        if support.continuous:
+            beside = ~support.at_mass(dose)
+            # From here on doses are positions on the scale.
+            positions = support.scale.forward(dose[beside])
+            ends = DoseRange(*support.scaled_ends)
+            rest = self.fit_beside(
+                RowsBeside(X[beside], positions, ends, own[beside], seed, n_threads)
+            )
+        return MixedDensity(support, masses, rest)
 
 
 def _fit_masses(
