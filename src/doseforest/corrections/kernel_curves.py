@@ -75,16 +75,7 @@ class StabilizedCorrection:
         doses: FloatArray,
         n_threads: int,
     ) -> FloatArray:
-        """Corrected curves, shape (n_units, n_doses).
-
-        Parameters
-        ----------
-        outcome : OutcomeModel
-        X : array of shape (n_units, n_features)
-        splits : array of shape (n_units, n_effect_features)
-            The covariates that trees split on.
-        doses : array of shape (n_doses,) or (n_units, n_doses)
-        """
+        """Corrected curves, see `Correction`."""
         added = np.tile(self.constant, (len(X), 1))
         for forest in self.forests:
             added += forest.added(splits, n_threads)
@@ -110,9 +101,6 @@ class PublishedCorrection:
         doses: FloatArray,
         n_threads: int,
     ) -> FloatArray:
-        """Curves of units, shape (n_units, n_doses); see `StabilizedCorrection.curves`.
-
-        The outcome model is not asked: its curves are in the leaves.
-        """
+        """Corrected curves; the outcome model is not asked, its curves are in the leaves."""
         means = self.forest.predict(splits, n_jobs=n_threads)
         return interpolated(self.grid, means, dose_table(doses, len(X)))

@@ -100,16 +100,7 @@ class OrthogonalCorrection:
         doses: FloatArray,
         n_threads: int,
     ) -> FloatArray:
-        """Corrected curves, shape (n_units, n_doses).
-
-        Parameters
-        ----------
-        outcome : OutcomeModel
-        X : array of shape (n_units, n_features)
-        splits : array of shape (n_units, n_effect_features)
-            The covariates that trees split on.
-        doses : array of shape (n_doses,) or (n_units, n_doses)
-        """
+        """Corrected curves, see `Correction`."""
         added = self.coefficients(outcome, X, splits, n_threads)
         return outcome.curves(X, doses, n_threads=n_threads) + sieve_curves(
             self.basis, added, doses

@@ -31,7 +31,16 @@ class Correction(Protocol):
         doses: FloatArray,
         n_threads: int,
     ) -> FloatArray:
-        """Corrected curves, shape (n_units, n_doses)."""
+        """Corrected curves, shape (n_units, n_doses).
+
+        Parameters
+        ----------
+        outcome : OutcomeModel
+        X : array of shape (n_units, n_features)
+        splits : array of shape (n_units, n_effect_features)
+            The covariates that trees split on.
+        doses : array of shape (n_doses,) or (n_units, n_doses)
+        """
 
 
 @dataclass(frozen=True, slots=True)
