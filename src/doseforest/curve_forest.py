@@ -26,6 +26,7 @@ from doseforest.growth.grower import StopRules
 from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
 from doseforest.growth.statistic import Positivity, mean_curve_statistic
+from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.leaves.leaf_sums import LeafRows
@@ -35,7 +36,7 @@ from doseforest.progress import ProgressBar
 from doseforest.timing import Stopwatch
 
 
-class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A forest that splits by the distance between mean curves and predicts a curve for each row.
 
     Parameters
@@ -91,6 +92,8 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
     feature_names_in_ : array of str
         Only when X had names.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the gains; `feature_importance` has options.
 
     Examples
     --------
@@ -367,6 +370,11 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Write the forest to one file; `doseforest.load_forest` reads it."""
         check_is_fitted(self)
         self.forest_.save(path)
+
+    @property
+    def _inspected(self) -> Forest:
+        check_is_fitted(self)
+        return self.forest_
 
     def _training_table(self, X: Any) -> tuple[BlockSource, IntArray]:
         table, ids = self.forest_.checked_table(X), self._training.sampling_ids
