@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -242,6 +243,13 @@ def test_boxes_of_a_level_do_not_overlap():
     for depth in range(7):
         across = centres[view.depths == depth, 0]
         assert (np.diff(across) >= 1.0).all()  # reading order is from left to right
+
+
+def test_a_name_with_a_comma_stays_whole(forest):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ax = replace(forest, feature_names=("income, net", "age, years", "city")).plot_tree(0)
+    assert ax.texts[0].get_text() == "income, net <= 3.5\nmissing left\nweight 80"
+    pyplot.close(ax.figure)
 
 
 def test_a_picture_is_drawn_where_it_is_wanted(forest):

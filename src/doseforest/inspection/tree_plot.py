@@ -77,7 +77,7 @@ def _caption(forest: Forest, view: TreeView, place: int, precision: int) -> str:
     weight = f"weight {view.weights[place]:.6g}"
     if not view.branches[place]:
         return f"{leaf_text(forest, view, place)}\n{weight}"
-    condition, _, missing = split_text(forest, int(view.nodes[place]), precision).partition(", ")
+    condition, _, missing = split_text(forest, int(view.nodes[place]), precision).rpartition(", ")
     return "\n".join(line for line in (condition, missing, weight) if line)
 
 
