@@ -451,6 +451,13 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
                 "The 'honesty' parameter of CurveForest must be 'none' when fit is told which rows "
                 f"grow. Got {self.honesty!r} instead."
             )
+        if inputs.grows is not None and inputs.weights is not None:
+            for side, purpose in ((inputs.grows, "grow trees"), (~inputs.grows, "fill leaves")):
+                if not inputs.weights[side].any():
+                    raise ValueError(
+                        f"The 'grows' parameter of fit must leave rows of positive weight to "
+                        f"{purpose}. Got none instead."
+                    )
         if self.zeta > 0:
             wanted = 2 if self.positivity == "mixture" else 1
             got = 0 if inputs.spread is None else inputs.spread.shape[1]
