@@ -14,12 +14,13 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit fuzz format bench-engine bench-accuracy \
+.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-accuracy \
   bench-adrf bench-rate bench-scale wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
 	@echo "make test            set up, then lint, types and tests"
+	@echo "make sanitize        the core's tests with every access to memory checked, a few minutes"
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
@@ -60,6 +61,10 @@ types: setup
 
 unit: setup
 	$(BIN)/python -m pytest
+
+# In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
+sanitize: setup
+	$(BIN)/python tools/sanitize.py
 
 # Atheris comes on top of the environment, as the peers do.
 $(FUZZER): $(STAMP) requirements-fuzz.lock
