@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 PEERS := $(VENV)/baselines.stamp
+FUZZER := $(VENV)/fuzz.stamp
+SECONDS ?= 60
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
 
 export PIP_CACHE_DIR := $(CURDIR)/.cache/pip
@@ -12,12 +14,14 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit format bench-engine bench-accuracy bench-adrf \
-  bench-rate bench-scale wheel lock clean
+.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-accuracy \
+  bench-adrf bench-rate bench-scale wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
 	@echo "make test            set up, then lint, types and tests"
+	@echo "make sanitize        the core's tests with every access to memory checked, a few minutes"
+	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
@@ -58,6 +62,18 @@ types: setup
 unit: setup
 	$(BIN)/python -m pytest
 
+# In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
+sanitize: setup
+	$(BIN)/python tools/sanitize.py
+
+# Atheris comes on top of the environment, as the peers do.
+$(FUZZER): $(STAMP) requirements-fuzz.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-fuzz.lock
+	touch $@
+
+fuzz: $(FUZZER)
+	$(BIN)/python tools/fuzz_forest_file.py run $(SECONDS)
+
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -96,6 +112,8 @@ lock:
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-baselines.lock
+	$(BIN)/uv pip compile --group fuzz --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --output-file requirements-fuzz.lock
 
 clean:
 	rm -rf .venv .cache build dist out

@@ -525,6 +525,7 @@ MISFITS = {
     "doses that are text": ("distilled", ("forest", "doses"), "many"),
     "a negative error": ("distilled", ("error",), -1.0),
     "a NaN spread": ("distilled", ("spread",), float("nan")),
+    "a baseline beyond the doses": ("distilled", ("baseline",), 1e6),
     "a baseline that is text": ("distilled", ("baseline",), "1.0"),
 }
 

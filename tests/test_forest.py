@@ -264,3 +264,15 @@ def test_one_row_or_many_at_a_time_give_the_same_curves():
     together = forest.predict(x)
     np.testing.assert_array_equal(np.vstack([forest.predict(row[None, :]) for row in x]), together)
     np.testing.assert_array_equal(forest.forest_.predict(x, n_jobs=4), together)
+
+
+def test_marked_halves_need_rows_of_positive_weight():
+    x, y, _ = wavy_data(n=100)
+    grows = np.arange(100) % 2 == 0
+    forest = CurveForest(2, honesty="none", random_state=0)
+    for weightless, purpose in ((~grows, "fill leaves"), (grows, "grow trees")):
+        weights = np.where(weightless, 0.0, 1.0)
+        with pytest.raises(ValueError, match=f"'grows' .* of positive weight to {purpose}"):
+            forest.fit(x, y, grows=grows, sample_weight=weights)
+    weights = np.where(grows, 3.0, 1.0)
+    assert np.isfinite(forest.fit(x, y, grows=grows, sample_weight=weights).predict(x)).all()

@@ -26,6 +26,7 @@ from doseforest.growth.grower import StopRules
 from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
 from doseforest.growth.statistic import Positivity, mean_curve_statistic
+from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.leaves.leaf_sums import LeafRows
@@ -35,7 +36,7 @@ from doseforest.progress import ProgressBar
 from doseforest.timing import Stopwatch
 
 
-class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A forest that splits by the distance between mean curves and predicts a curve for each row.
 
     Parameters
@@ -91,6 +92,8 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
     feature_names_in_ : array of str
         Only when X had names.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the gains; `feature_importance` has options.
 
     Examples
     --------
@@ -368,6 +371,11 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self.forest_.save(path)
 
+    @property
+    def _inspected(self) -> Forest:
+        check_is_fitted(self)
+        return self.forest_
+
     def _training_table(self, X: Any) -> tuple[BlockSource, IntArray]:
         table, ids = self.forest_.checked_table(X), self._training.sampling_ids
         if table.n_rows != len(ids):
@@ -443,6 +451,13 @@ class CurveForest(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "The 'honesty' parameter of CurveForest must be 'none' when fit is told which rows "
                 f"grow. Got {self.honesty!r} instead."
             )
+        if inputs.grows is not None and inputs.weights is not None:
+            for side, purpose in ((inputs.grows, "grow trees"), (~inputs.grows, "fill leaves")):
+                if not inputs.weights[side].any():
+                    raise ValueError(
+                        f"The 'grows' parameter of fit must leave rows of positive weight to "
+                        f"{purpose}. Got none instead."
+                    )
         if self.zeta > 0:
             wanted = 2 if self.positivity == "mixture" else 1
             got = 0 if inputs.spread is None else inputs.spread.shape[1]

@@ -13,6 +13,7 @@ from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.forest_file import write_model
 from doseforest.prediction.stored_forest import curve_width, read_forest, store_forest
 from doseforest.prediction.value_checks import FileChecks
+from doseforest.treatments.grids import DoseRange
 
 CHECKS = FileChecks("distilled forest")
 PREFIX = "forest"
@@ -36,13 +37,15 @@ def read_distilled_forest(
     """Put a distilled forest together; ForestFileError if its parts do not fit."""
     forest = read_forest(metadata["forest"], arrays, PREFIX)
     CHECKS.require(forest.doses is not None, "has no doses")
-    CHECKS.ascending(np.array(forest.doses), "doses")
-    CHECKS.require(
-        curve_width(forest) == len(forest.doses or ()), "has curves that do not fit its doses"
-    )
+    grid = np.array(forest.doses)
+    CHECKS.ascending(grid, "doses")
+    CHECKS.require(curve_width(forest) == len(grid), "has curves that do not fit its doses")
+    baseline = CHECKS.dose(metadata, "baseline")
+    within = DoseRange(float(grid[0]), float(grid[-1])).contains(np.array([baseline]))
+    CHECKS.require(bool(within.all()), "has a baseline beyond its doses")
     return DistilledForest(
         forest=forest,
-        baseline=CHECKS.dose(metadata, "baseline"),
+        baseline=baseline,
         error=CHECKS.number(metadata, "error", 0.0),
         spread=CHECKS.number(metadata, "spread", 0.0),
     )

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan
 from doseforest.data.table import BlockSource, as_table
-from doseforest.dtypes import ID_DTYPE, LEAF, Array, FloatArray, IntArray
+from doseforest.dtypes import ID_DTYPE, Array, FloatArray, IntArray
+from doseforest.inspection.forest_views import ForestViews
+from doseforest.inspection.nodes import node_depths
 from doseforest.leaves.leaf_curves import LeafCurve
 from doseforest.machine import thread_count
 
@@ -23,7 +25,7 @@ class UnseenRowsWarning(UserWarning):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Forest:
+class Forest(ForestViews):
     """A grown forest of curves.
 
     Made by `CurveForest.fit` or `load_forest`; all methods are safe to call from many threads.
@@ -126,17 +128,12 @@ class Forest:
 
     def tree_depths(self) -> IntArray:
         """Depth of each tree; 0 for a lone leaf."""
-        depths = np.zeros(self.n_trees, np.int64)
-        tree, level = np.arange(self.n_trees), self.roots
-        for depth in range(1, len(self.nodes) + 1):
-            is_split = (self.nodes["flags"][level] & LEAF) == 0
-            left = self.nodes["left"][level[is_split]].astype(np.int64)
-            if len(left) == 0:
-                break
-            tree = np.repeat(tree[is_split], 2)
-            level = np.stack([left, left + 1], axis=1).ravel()
-            depths[tree] = depth
+        depths: IntArray = np.maximum.reduceat(node_depths(self.nodes, self.roots), self.roots)
         return depths
+
+    @property
+    def _inspected(self) -> Forest:
+        return self
 
     def _average(
         self, table: BlockSource, out_of_bag: IntArray | None, n_threads: int

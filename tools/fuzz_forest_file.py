@@ -1,0 +1,143 @@
+"""Fuzz the loader of forest files: whatever the bytes, an error that says so or a sane forest.
+
+Usage:
+  python tools/fuzz_forest_file.py run SECONDS       coverage-guided, with atheris
+  python tools/fuzz_forest_file.py replay FILE ...   load files as the fuzzer does
+
+A run starts from the stored forests of the tests and from what earlier runs found worth keeping in
+out/fuzz/corpus. Atheris watches which branches of the loader's Python a file reaches; the compiled
+core is not watched, only run, by the predictions of what loads.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import FunctionType
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+from forest_file_check import check_file  # noqa: E402
+from forest_file_mutations import crossed, mutated  # noqa: E402
+
+FOLDER = REPOSITORY / "out" / "fuzz"
+CORPUS = FOLDER / "corpus"
+SEEDS = sorted((REPOSITORY / "tests" / "stored_forests").glob("*.dose"))
+MOST_BYTES = 100_000
+SECONDS_PER_FILE = 20
+ROOM = 2**30  # bytes that loading and predicting may take on top of the imports
+WATCHED = [
+    "doseforest.corrections.stored_corrections",
+    "doseforest.corrections.stored_sieves",
+    "doseforest.data.sampling",
+    "doseforest.leaves.leaf_curves",
+    "doseforest.nuisance.stored_models",
+    "doseforest.nuisance.stored_parts",
+    "doseforest.prediction.container",
+    "doseforest.prediction.distilled_file",
+    "doseforest.prediction.distilled_forest",
+    "doseforest.prediction.effect_file",
+    "doseforest.prediction.effect_forest",
+    "doseforest.prediction.forest",
+    "doseforest.prediction.forest_file",
+    "doseforest.prediction.node_checks",
+    "doseforest.prediction.stored_forest",
+    "doseforest.prediction.value_checks",
+    "doseforest.treatments.stored_bases",
+]
+
+
+def run(seconds: int) -> int:
+    """Fuzz in a child process, which a finding ends, and say how to replay one."""
+    CORPUS.mkdir(parents=True, exist_ok=True)
+    for seed in SEEDS:
+        shutil.copy(seed, CORPUS)
+    before = set(FOLDER.glob("*-*"))
+    child = subprocess.run([sys.executable, __file__, "child", str(seconds)], check=False)
+    found = sorted(set(FOLDER.glob("*-*")) - before)
+    for path in found:
+        print(f"\nFound {path.relative_to(REPOSITORY)}. Replay it with:")
+        print(f"  {sys.executable} tools/fuzz_forest_file.py replay {path}")
+    if child.returncode == 0 and not found:
+        n_kept = len(list(CORPUS.iterdir()))
+        print(f"Nothing found in {seconds} s; {n_kept} files in {CORPUS.relative_to(REPOSITORY)}.")
+    return child.returncode or len(found)
+
+
+def fuzz(seconds: int) -> None:
+    """Fuzz until the time is over or something is found; never returns."""
+    import atheris  # only this needs it
+
+    for name in WATCHED:
+        importlib.import_module(name)
+    # Atheris' own hook for imports cannot see through that of an editable install.
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__module__ in WATCHED:
+            function.__code__ = atheris.patch_code(function.__code__, trace_dataflow=False)
+    replay(SEEDS)  # imports what predictions need before memory is limited
+    limit_memory()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.dose"
+
+        def check(file: bytes) -> None:
+            check_file(file, path)
+
+        def mutate(file: bytes, most: int, seed: int) -> bytes:
+            return mutated(file, most, seed, atheris.Mutate)
+
+        options = {
+            "max_total_time": seconds,
+            "max_len": MOST_BYTES,
+            "timeout": SECONDS_PER_FILE,
+            "rss_limit_mb": 0,  # limit_memory is stricter
+            "print_final_stats": 1,
+            "artifact_prefix": f"{FOLDER}/",
+        }
+        arguments = [f"-{name}={value}" for name, value in options.items()]
+        atheris.Setup(
+            [sys.argv[0], str(CORPUS), *arguments],
+            check,
+            custom_mutator=mutate,
+            custom_crossover=crossed,
+        )
+        atheris.Fuzz()
+
+
+def limit_memory() -> None:
+    """Turn a huge allocation into a MemoryError."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * os.sysconf("SC_PAGE_SIZE") + ROOM
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def replay(files: list[Path]) -> None:
+    """Load files as the fuzzer does; the first finding is raised."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in files:
+            print(file, end=": ", flush=True)
+            loaded = check_file(file.read_bytes(), Path(folder) / "model.dose")
+            print("a sane forest" if loaded else "refused")
+
+
+def main(arguments: list[str]) -> None:
+    match arguments:
+        case ["run", seconds]:
+            raise SystemExit(run(int(seconds)))
+        case ["child", seconds]:
+            fuzz(int(seconds))
+        case ["replay", *files] if files:
+            replay([Path(file) for file in files])
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
