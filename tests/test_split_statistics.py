@@ -36,8 +36,7 @@ def levels_and_weights(seed, n, *, missing, weighted):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 6, size=(n, 2)).astype(float)
     x[rng.random(x.shape) < missing] = np.nan
-    weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=n) if weighted else np.ones(n)
-    weights[0] = 1.0
+    weights = rng.choice([0.25, 0.5, 1.0, 3.0], size=n) if weighted else np.ones(n)
     return rng, x, weights * n / weights.sum()
 
 
