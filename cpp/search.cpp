@@ -130,7 +130,7 @@ void scan_candidates(const TrainingRows& data, const SplitRule& rule, const int3
 struct Item {
   int64_t family;
   int64_t begin, end;
-  Candidates left, right;
+  Candidates left{}, right{};
 };
 
 const int32_t* features_of(const SelectedFeatures& selected, int64_t node) {

@@ -23,6 +23,7 @@ from doseforest.corrections.moments import moment_channels
 from doseforest.dtypes import LEAF
 from doseforest.growth.distances import CURVE_DISTANCES, trapezoid_weights
 from doseforest.growth.mean_splits import curve_slopes
+from doseforest.smoothing.boundary import normalised_kernel
 from doseforest.smoothing.kernel_channels import kernel_channels
 from doseforest.smoothing.kernel_weights import scaled_kernel
 from forests import assert_same_bits, single_tree, wavy_data
@@ -393,3 +394,35 @@ def test_a_recipe_is_an_instance():
         CurveForest(2, statistic=SplitByMeans).fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="'statistic' parameter of CurveForest"):
         CurveForest(2, statistic="ratio").fit(X, np.ones(len(X)))
+
+
+@pytest.mark.parametrize("kernel", ["epanechnikov", "gaussian", "exact"])
+def test_leaves_of_kernel_channels_are_kernel_regressions_of_the_leaf(kernel):
+    rng = np.random.default_rng(10)
+    x, dose = rng.integers(0, 2, size=(400, 1)).astype(float), rng.integers(0, 5, size=400) / 4
+    y, grid = rng.normal(size=400) + 3 * x[:, 0], np.linspace(0, 1, 5)
+    channels = kernel_channels(dose, y, grid, 0.3, kernel)
+    forest = single_tree(leaf_curve=RatioCurve()).fit(x, y, leaf_channels=channels)
+    for level in (0.0, 1.0):
+        rows = x[:, 0] == level
+        own = scaled_kernel(dose[rows], grid, 0.3, kernel).astype(float)
+        expected = own.T @ y[rows] / own.sum(axis=0)
+        np.testing.assert_allclose(forest.predict([[level]])[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_kernel_channels_are_normalised_as_the_paper_does():
+    rng = np.random.default_rng(11)
+    dose, y, grid = rng.uniform(0, 2, size=50), rng.normal(size=50), np.array([0.5, 1.0, 1.5])
+    normalised = kernel_channels(dose, y, grid, 0.4, "biweight", derivative=True, normalise=True)
+    expected = normalised_kernel(dose, grid, 0.4, "biweight")
+    np.testing.assert_allclose(normalised[:, 3:6], expected, rtol=1e-6)
+    plain = kernel_channels(dose, y, grid, 0.4, "biweight", derivative=True)
+    mass = plain[:, 3:6] / np.where(expected > 0, expected, 1)
+    reached = expected > 0
+    slopes = normalised[:, 9:] * mass
+    np.testing.assert_allclose(slopes[reached], plain[:, 9:][reached], rtol=1e-5, atol=1e-6)
+
+
+def test_kernels_without_a_derivative_are_refused_one():
+    with pytest.raises(ValueError, match="must be a kernel with a derivative"):
+        kernel_channels([0.0, 1.0], [1.0, 2.0], [0.5], 1.0, "epanechnikov", derivative=True)
