@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-accuracy \
-  bench-adrf bench-rate bench-scale wheel lock clean
+  bench-adrf bench-rate bench-scale bench-splits wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
 	@echo "make bench-rate      how fast errors fall with the number of rows"
 	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
+	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
 	@echo "make format          let ruff and clang-format rewrite the sources"
 	@echo "make lock            pin the dependencies anew"
@@ -92,6 +93,9 @@ bench-accuracy: $(PEERS)
 
 bench-adrf: setup
 	$(BIN)/python benchmarks/accuracy.py adrf
+
+bench-splits: $(PEERS)
+	$(BIN)/python benchmarks/split_statistics.py
 
 bench-rate: $(PEERS)
 	$(BIN)/python benchmarks/accuracy.py rate

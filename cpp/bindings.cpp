@@ -74,6 +74,14 @@ void write_splits(const std::vector<Split>& splits, const SplitColumns& columns)
   }
 }
 
+// Nodes behind a list that has n_candidates splits for each.
+int64_t n_searched(const std::vector<Split>& splits, int64_t n_candidates) {
+  const int64_t n_splits = static_cast<int64_t>(splits.size());
+  require(n_candidates >= 1 && n_candidates <= MAX_CANDIDATES && n_splits % n_candidates == 0,
+          "1 to MAX_CANDIDATES splits per node");
+  return n_splits / n_candidates;
+}
+
 SelectedFeatures selected_features(const In<int32_t, 2>& features, int64_t n_nodes) {
   const bool shared = rows_of(features) == 1 && n_nodes != 1;
   require(shared || rows_of(features) >= n_nodes, "one row of features per node, or one for all");
@@ -104,8 +112,30 @@ HistogramPool histogram_pool(const Out<double, 3>& sums, const Out<uint32_t, 2>&
 // Owns what a SplitRule points to.
 struct RuleHolder {
   In<double, 1> channel_weights;
+  std::optional<In<double, 1>> settings;
   SplitRule rule;
 };
+
+// Settings and channels that a statistic reads; see statistics.hpp.
+void require_layout(const RuleHolder& holder) {
+  const StatisticLayout& layout = holder.rule.statistic;
+  if (layout.kind == Statistic::MEAN) return;
+  const bool scores = layout.kind == Statistic::SCORES;
+  const int64_t k = layout.n_functions;
+  require(layout.stride > 0 && layout.stride % LANES == 0 &&
+              layout.stride <= (scores ? MAX_SCORE_POINTS : MAX_POINTS),
+          "points of a curve must come in whole vectors, and not too many");
+  require(!scores || (k > 0 && k <= MAX_FUNCTIONS), "scores need 1 to MAX_FUNCTIONS functions");
+  int64_t n_settings = (layout.kind == Statistic::DIFFERENCES ? 3 : 2) * layout.stride;
+  int64_t n_channels = (layout.kind == Statistic::DERIVATIVE ? 4 : 2) * layout.stride;
+  if (scores) {
+    n_settings = layout.stride + k + k * layout.stride;
+    n_channels = k * (k + 1) / 2 + k;
+  }
+  require(holder.settings && rows_of(*holder.settings) == n_settings,
+          "settings do not fit the statistic");
+  require(rows_of(holder.channel_weights) >= n_channels, "too few channels for the statistic");
+}
 
 // Runs without the interpreter lock; a signal handler's exception goes on as it is.
 template <class Work>
@@ -124,6 +154,9 @@ NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of doseforest.";
   m.attr("LANES") = LANES;
   m.attr("MAX_CHANNELS") = MAX_CHANNELS;
+  m.attr("MAX_CANDIDATES") = MAX_CANDIDATES;
+  m.attr("MAX_FUNCTIONS") = MAX_FUNCTIONS;
+  m.attr("MAX_SCORE_POINTS") = MAX_SCORE_POINTS;
 
   m.def("available_builds", &available_builds);
   m.def("current_build", [] { return std::string(kernels().name); });
@@ -134,14 +167,26 @@ NB_MODULE(_core, m) {
           "__init__",
           [](RuleHolder* self, In<double, 1> channel_weights, int norm, bool squared,
              int positivity, int weight_channel, int spread_channel, double zeta, int64_t min_rows,
-             double min_fraction) {
+             double min_fraction, int statistic, int64_t stride, int64_t n_functions,
+             std::optional<In<double, 1>> settings) {
             new (self) RuleHolder{channel_weights,
-                                  {channel_weights.data(), static_cast<Norm>(norm), squared,
-                                   static_cast<Positivity>(positivity), weight_channel,
-                                   spread_channel, zeta, min_rows, min_fraction}};
+                                  settings,
+                                  {channel_weights.data(),
+                                   static_cast<Norm>(norm),
+                                   squared,
+                                   static_cast<Positivity>(positivity),
+                                   weight_channel,
+                                   spread_channel,
+                                   zeta,
+                                   min_rows,
+                                   min_fraction,
+                                   {static_cast<Statistic>(statistic), stride, n_functions,
+                                    settings ? settings->data() : nullptr}}};
+            require_layout(*self);
           },
           nb::kw_only(), "channel_weights"_a, "norm"_a, "squared"_a, "positivity"_a,
-          "weight_channel"_a, "spread_channel"_a, "zeta"_a, "min_rows"_a, "min_fraction"_a);
+          "weight_channel"_a, "spread_channel"_a, "zeta"_a, "min_rows"_a, "min_fraction"_a,
+          "statistic"_a = 0, "stride"_a = 0, "n_functions"_a = 0, "settings"_a = nb::none());
 
   nb::class_<Sampling>(m, "Sampling")
       .def(
@@ -158,7 +203,7 @@ NB_MODULE(_core, m) {
       [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
          const RuleHolder& holder, In<uint32_t, 1> rows, In<int64_t, 2> families,
          In<int32_t, 2> features, Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts,
-         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut) {
+         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_candidates) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
         require(families.shape(1) * 8 == sizeof(Family), "families are not whole records");
         require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
@@ -166,16 +211,16 @@ NB_MODULE(_core, m) {
         const SplitColumns columns{gain, cut};
         std::vector<Split> best = read_splits(columns);
         const SelectedFeatures selected =
-            selected_features(features, static_cast<int64_t>(best.size()));
+            selected_features(features, n_searched(best, n_candidates));
         unlocked([&] {
           search(data, holder.rule, rows.data(), reinterpret_cast<const Family*>(families.data()),
-                 rows_of(families), selected, pool, n_threads, best.data());
+                 rows_of(families), selected, pool, n_threads, n_candidates, best.data());
         });
         write_splits(best, columns);
       },
       array("bins"), array("channels"), array("n_bins"), "rule"_a, array("rows"), array("families"),
       array("features"), array("pool_sums"), array("pool_counts"), "n_threads"_a, array("gain"),
-      array("cut"));
+      array("cut"), "n_candidates"_a = 1);
 
   m.def(
       "histograms",
@@ -198,23 +243,43 @@ NB_MODULE(_core, m) {
       "scan_histograms",
       [](In<int32_t, 1> n_bins, const RuleHolder& holder, In<int32_t, 2> features,
          Out<double, 3> sums, Out<uint32_t, 2> counts, int64_t n_threads, Out<double, 1> gain,
-         Out<int32_t, 2> cut) {
+         Out<int32_t, 2> cut, int64_t n_candidates) {
         const TrainingRows data{nullptr, nullptr, n_bins.data(), rows_of(n_bins),
                                 static_cast<int64_t>(sums.shape(2))};
         const HistogramPool pool = histogram_pool(sums, counts, data);
         const SplitColumns columns{gain, cut};
         std::vector<Split> best = read_splits(columns);
-        require(best.size() == sums.shape(0), "one split per histogram");
+        require(n_searched(best, n_candidates) == rows_of(sums), "one node per histogram");
         require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
         require_cells(features, data, columns_of(sums));
         const SelectedFeatures selected = selected_features(features, rows_of(sums));
         unlocked([&] {
-          scan_histograms(data, holder.rule, rows_of(sums), selected, pool, n_threads, best.data());
+          scan_histograms(data, holder.rule, rows_of(sums), selected, pool, n_threads, n_candidates,
+                          best.data());
         });
         write_splits(best, columns);
       },
       array("n_bins"), "rule"_a, array("features"), array("sums"), array("counts"), "n_threads"_a,
-      array("gain"), array("cut"));
+      array("gain"), array("cut"), "n_candidates"_a = 1);
+
+  m.def(
+      "child_sums",
+      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
+         In<int64_t, 2> ranges, Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_threads,
+         Out<double, 3> sums) {
+        const TrainingRows data = training_rows(bins, channels, n_bins);
+        const std::vector<Split> splits = read_splits({gain, cut});
+        require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
+                    rows_of(sums) == rows_of(ranges) && sums.shape(1) == 2 &&
+                    static_cast<int64_t>(sums.shape(2)) == data.n_channels,
+                "one split and two rows of sums per range");
+        unlocked([&] {
+          child_sums(data, rows.data(), ranges.data(), splits.data(), rows_of(ranges), n_threads,
+                     sums.data());
+        });
+      },
+      array("bins"), array("channels"), array("n_bins"), array("rows"), array("ranges"),
+      array("gain"), array("cut"), "n_threads"_a, array("sums"));
 
   m.def(
       "select_features",

@@ -23,27 +23,34 @@ struct HistogramPool {
   int64_t slot_cells;
 };
 
+constexpr int64_t MAX_CANDIDATES = 8;  // splits of a node to choose from, one per feature
+
 struct SelectedFeatures {
   const int32_t* features;  // (n_nodes or 1, n_selected), ascending in each row
   int64_t n_selected;
   bool shared;  // one row serves every node
 };
 
-// Best split of each searched node: histogram and scan in one go, a tile of features at a time.
+// Best splits of each searched node: histogram and scan in one go, a tile of features at a time.
 void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* rows,
             const Family* families, int64_t n_families, const SelectedFeatures& selected,
-            const HistogramPool& pool, int64_t n_threads,
-            Split* best);  // IN/OUT, one per result
+            const HistogramPool& pool, int64_t n_threads, int64_t n_candidates,
+            Split* best);  // IN/OUT, n_candidates per result, by gain and then by feature
 
 // Histograms of nodes, written out: what a distributed engine sums and a user's distance sees.
 void histograms(const TrainingRows& data, const uint32_t* rows, const int64_t* ranges,
                 int64_t n_nodes, const SelectedFeatures& selected, const HistogramPool& out,
                 int64_t n_threads);
 
-// Best split of each written-out histogram.
+// Best splits of each written-out histogram.
 void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_nodes,
                      const SelectedFeatures& selected, const HistogramPool& pool, int64_t n_threads,
-                     Split* best);
+                     int64_t n_candidates, Split* best);
+
+// Sums of channels over the rows that a split of each node sends to either side.
+void child_sums(const TrainingRows& data, const uint32_t* rows, const int64_t* ranges,
+                const Split* splits, int64_t n_nodes, int64_t n_threads,
+                double* sums);  // OUT (n_nodes, 2, n_channels)
 
 // The n_selected features with the smallest hashes of each node's key, ascending.
 void select_features(uint64_t seed, const uint64_t* keys, int64_t n_nodes, int64_t n_features,

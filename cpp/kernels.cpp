@@ -15,6 +15,9 @@ namespace {
 #include "average.hpp"
 #include "scan.hpp"
 #include "score.hpp"
+#include "symmetric_solve.hpp"
+
+#include "statistics.hpp"
 
 // Common numbers of channels get code with the loop over channels unrolled into registers.
 template <class Call>
@@ -60,6 +63,9 @@ void scan_norm(const TrainingRows& data, const SplitRule& rule, const int32_t* f
 
 void scan(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
           int64_t n_selected, const double* sums, const uint32_t* counts, Split* best) {
+  if (rule.statistic.kind != Statistic::MEAN) {
+    return scan_statistic(data, rule, features, n_selected, sums, counts, best);
+  }
   switch (rule.norm) {
     case Norm::L1:
       return scan_norm<NormL1>(data, rule, features, n_selected, sums, counts, best);

@@ -13,6 +13,7 @@ inline Lanes widen(const float* from) {
   return __builtin_convertvector(*reinterpret_cast<const StoredFloats*>(from), Lanes);
 }
 inline Lanes larger(Lanes a, Lanes b) { return a < b ? b : a; }
+inline Lanes where_positive(Lanes sign, Lanes value) { return sign > Lanes{} ? value : Lanes{}; }
 inline double lane(Lanes value, int i) { return value[i]; }
 
 #else
@@ -37,14 +38,19 @@ inline Lanes operator+(Lanes a, Lanes b) { return {a.low + b.low, a.high + b.hig
 inline Lanes operator-(Lanes a, Lanes b) { return {a.low - b.low, a.high - b.high}; }
 inline Lanes operator-(Lanes a) { return {-a.low, -a.high}; }
 inline Lanes operator*(Lanes a, Lanes b) { return {a.low * b.low, a.high * b.high}; }
+inline Lanes operator/(Lanes a, Lanes b) { return {a.low / b.low, a.high / b.high}; }
 inline Lanes operator*(Lanes a, double b) { return {a.low * b, a.high * b}; }
 inline Lanes operator*(double a, Lanes b) { return b * a; }
 inline Lanes larger(Lanes a, Lanes b) {
   return {a.low < b.low ? b.low : a.low, a.high < b.high ? b.high : a.high};
+}
+inline Lanes where_positive(Lanes sign, Lanes value) {
+  return {sign.low > Half{} ? value.low : Half{}, sign.high > Half{} ? value.high : Half{}};
 }
 inline double lane(Lanes value, int i) { return i < 2 ? value.low[i] : value.high[i - 2]; }
 
 #endif
 
 inline Lanes size_of(Lanes value) { return larger(value, -value); }
+inline Lanes smaller(Lanes a, Lanes b) { return -larger(-a, -b); }
 inline void add_to(double* to, Lanes value) { store(to, load(to) + value); }

@@ -37,6 +37,21 @@ enum class Norm : int32_t { L1 = 0, L2 = 1, LINF = 2 };
 // How the treatment's spread inside a node enters the gain (the term zeta * sigma of GCF Eq. 2).
 enum class Positivity : int32_t { NONE = 0, CONDITIONAL = 1, MIXTURE = 2 };
 
+// What the sums of a node are read as: the mean of its rows' curves, or one of statistics.hpp.
+enum class Statistic : int32_t { MEAN = 0, RATIO = 1, DIFFERENCES = 2, DERIVATIVE = 3, SCORES = 4 };
+
+constexpr int64_t MAX_POINTS = 512;        // of a curve that is no mean
+constexpr int64_t MAX_FUNCTIONS = 16;      // of the dose, in scores
+constexpr int64_t MAX_SCORE_POINTS = 128;  // doses at which scores are compared
+
+// What the other statistics need on top of a rule; statistics.hpp tells what the settings are.
+struct StatisticLayout {
+  Statistic kind;
+  int64_t stride;       // points of a curve, in whole vectors
+  int64_t n_functions;  // of scores
+  const double* settings;
+};
+
 struct SplitRule {
   const double*
       channel_weights;  // (n_channels,): quadrature weights (L1, L2) or ones (LINF); 0 elsewhere
@@ -48,6 +63,7 @@ struct SplitRule {
   double zeta;             // already in the units of the gain
   int64_t min_rows;        // smallest child, in rows
   double min_fraction;     // smallest child, as a share of the node's rows
+  StatisticLayout statistic;
 };
 
 struct Split {

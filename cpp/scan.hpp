@@ -91,6 +91,19 @@ inline Cuts admissible_cuts(const uint32_t* counts, int32_t n_bins, int64_t star
   return cuts;
 }
 
+// No row of the node lies between the two children: cut half-way through the empty bins, or,
+// when only missing values are on the right, above them all.
+inline void record_cut(int32_t feature, int32_t chosen, int64_t left_rows, bool missing_left,
+                       const Totals& node, const uint32_t* counts, int32_t n_bins, double gain,
+                       Split* best) {
+  int32_t next = chosen + 1;
+  while (next < n_bins && counts[next] == 0) ++next;
+  best->gain = gain;
+  best->feature = feature;
+  best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
+  best->missing_left = counts[n_bins] ? missing_left : 2 * left_rows >= node.rows;
+}
+
 // Cuts of one feature with the missing values on one side. V as in accumulate.hpp; Extras: rows
 // have weights or the gain has a positivity term. `left` is scratch of n_channels doubles.
 // Empty bins are not skipped: they repeat the cut before them, which never improves on it, and
@@ -140,14 +153,24 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
     }
   }
   if (chosen < 0) return;
-  // No row of the node lies between the two children: cut half-way through the empty bins, or,
-  // when only missing values are on the right, above them all.
-  int32_t next = chosen + 1;
-  while (next < n_bins && counts[next] == 0) ++next;
-  best->gain = best_gain;
-  best->feature = feature;
-  best->bin = next < n_bins ? (chosen + next - 1) / 2 : n_bins - 1;
-  best->missing_left = counts[n_bins] ? missing_left : 2 * chosen_rows >= node.rows;
+  record_cut(feature, chosen, chosen_rows, missing_left, node, counts, n_bins, best_gain, best);
+}
+
+// Totals of a node from the cells of one feature: every feature adds up to the same, exactly.
+inline Totals node_totals(const SplitRule& rule, const double* sums, const uint32_t* counts,
+                          int64_t n_cells, int64_t n_channels, double* node_sums) {
+  Totals node{node_sums, 0, 0, 0};
+  for (int64_t c = 0; c < n_channels; ++c) node_sums[c] = 0;
+  for (int64_t cell = 0; cell < n_cells; ++cell) {
+    for (int64_t c = 0; c < n_channels; c += LANES) {
+      add_to(node_sums + c, load(sums + cell * n_channels + c));
+    }
+    node.rows += counts[cell];
+  }
+  node.weight =
+      rule.weight_channel >= 0 ? node_sums[rule.weight_channel] : static_cast<double>(node.rows);
+  node.min_rows = smallest_child(rule, node.rows);
+  return node;
 }
 
 template <int V, class D, bool Extras>
@@ -156,22 +179,11 @@ void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_
   const int64_t n_channels = V ? V * LANES : data.n_channels;
   alignas(CACHE_LINE) double left[MAX_CHANNELS];
   alignas(CACHE_LINE) double node_sums[MAX_CHANNELS];
-  Totals node{node_sums, 0, 0, 0};
+  const int64_t first_cells = data.n_bins[features[0]] + 1;
+  const Totals node = node_totals(rule, sums, counts, first_cells, n_channels, node_sums);
+  if (!(node.weight > 0)) return;
   for (int64_t j = 0; j < n_selected; ++j) {
     const int64_t cells = data.n_bins[features[j]] + 1;
-    if (j == 0) {  // every feature adds up to the same totals, exactly
-      for (int64_t c = 0; c < n_channels; ++c) node_sums[c] = 0;
-      for (int64_t cell = 0; cell < cells; ++cell) {
-        for (int64_t c = 0; c < n_channels; c += LANES) {
-          add_to(node_sums + c, load(sums + cell * n_channels + c));
-        }
-        node.rows += counts[cell];
-      }
-      node.weight = rule.weight_channel >= 0 ? node_sums[rule.weight_channel]
-                                             : static_cast<double>(node.rows);
-      node.min_rows = smallest_child(rule, node.rows);
-      if (!(node.weight > 0)) return;
-    }
     scan_direction<V, D, Extras>(data, rule, node, features[j], false, sums, counts, left, best);
     if (counts[cells - 1] > 0) {
       scan_direction<V, D, Extras>(data, rule, node, features[j], true, sums, counts, left, best);

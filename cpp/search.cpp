@@ -88,14 +88,49 @@ struct Scratch {
   }
 };
 
-bool better(const Split& a, const Split& b) { return a.gain > b.gain; }
+constexpr Split NO_SPLIT{-std::numeric_limits<double>::infinity(), -1, 0, 0};
+
+// The best splits of a node, one per feature, by gain and then by feature.
+struct Candidates {
+  Split best[MAX_CANDIDATES];
+
+  Candidates() { std::fill_n(best, MAX_CANDIDATES, NO_SPLIT); }
+};
+
+// Puts a split behind those of the same gain: offered in the order of features, ties keep it.
+void offer(const Split& split, Split* best, int64_t n_candidates) {
+  for (int64_t i = 0; i < n_candidates; ++i) {
+    if (split.gain > best[i].gain) {
+      std::copy_backward(best + i, best + n_candidates - 1, best + n_candidates);
+      best[i] = split;
+      return;
+    }
+  }
+}
+
+// Offers the splits of some features of a histogram; where one is wanted, the kernel keeps it.
+void scan_candidates(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
+                     int64_t n_features, const Histogram& histogram, int64_t n_candidates,
+                     Split* best) {
+  if (n_candidates == 1) {
+    kernels().scan(data, rule, features, n_features, histogram.sums, histogram.counts, best);
+    return;
+  }
+  int64_t cell = 0;
+  for (int64_t j = 0; j < n_features; ++j) {
+    Split own = NO_SPLIT;
+    kernels().scan(data, rule, features + j, 1, histogram.sums + cell * data.n_channels,
+                   histogram.counts + cell, &own);
+    offer(own, best, n_candidates);
+    cell += data.n_bins[features[j]] + 1;
+  }
+}
 
 // A share of the features of one family: the unit of work.
 struct Item {
   int64_t family;
   int64_t begin, end;
-  Split left{-std::numeric_limits<double>::infinity(), -1, 0, 0};
-  Split right{-std::numeric_limits<double>::infinity(), -1, 0, 0};
+  Candidates left{}, right{};
 };
 
 const int32_t* features_of(const SelectedFeatures& selected, int64_t node) {
@@ -105,8 +140,13 @@ const int32_t* features_of(const SelectedFeatures& selected, int64_t node) {
 class Searcher {
  public:
   Searcher(const TrainingRows& data, const SplitRule& rule, const uint32_t* rows,
-           const SelectedFeatures& selected, const HistogramPool& pool)
-      : data_(data), rule_(rule), rows_(rows), selected_(selected), pool_(pool) {}
+           const SelectedFeatures& selected, const HistogramPool& pool, int64_t n_candidates)
+      : data_(data),
+        rule_(rule),
+        rows_(rows),
+        selected_(selected),
+        pool_(pool),
+        n_candidates_(n_candidates) {}
 
   void run(const Family& family, Item& item, Scratch (&scratch)[2], const StopFlag& stop) const {
     if (family.parent_slot >= 0) {
@@ -114,11 +154,11 @@ class Searcher {
       return;
     }
     if (family.left >= 0) {
-      search_one(family.start, family.middle, family.left, family.left_slot, item, &item.left,
+      search_one(family.start, family.middle, family.left, family.left_slot, item, item.left,
                  scratch[0], stop);
     }
     if (family.right >= 0) {
-      search_one(family.middle, family.end, family.right, family.right_slot, item, &item.right,
+      search_one(family.middle, family.end, family.right, family.right_slot, item, item.right,
                  scratch[1], stop);
     }
   }
@@ -129,17 +169,17 @@ class Searcher {
                      : scratch.histogram(tile.n_cells, data_.n_channels);
   }
 
-  void scan(const Tile& tile, const Histogram& histogram, Split* best) const {
-    kernels().scan(data_, rule_, tile.features, tile.n_features, histogram.sums, histogram.counts,
-                   best);
+  void scan(const Tile& tile, const Histogram& histogram, Candidates& candidates) const {
+    scan_candidates(data_, rule_, tile.features, tile.n_features, histogram, n_candidates_,
+                    candidates.best);
   }
 
   void search_one(int64_t begin, int64_t end, int64_t node, int64_t slot, const Item& item,
-                  Split* best, Scratch& scratch, const StopFlag& stop) const {
+                  Candidates& candidates, Scratch& scratch, const StopFlag& stop) const {
     for_tiles(data_, features_of(selected_, node), item.begin, item.end, [&](const Tile& tile) {
       const Histogram own = place(slot, tile, scratch);
       build(data_, rows_, begin, end, tile, own, stop);
-      if (!stop) scan(tile, own, best);
+      if (!stop) scan(tile, own, candidates);
     });
   }
 
@@ -161,8 +201,8 @@ class Searcher {
       if (stop) return;
       kernels().subtract(parent.sums, parent.counts, small.sums, small.counts, tile.n_cells,
                          data_.n_channels, large.sums, large.counts);
-      if (family.left >= 0) scan(tile, left_small ? small : large, &item.left);
-      if (family.right >= 0) scan(tile, left_small ? large : small, &item.right);
+      if (family.left >= 0) scan(tile, left_small ? small : large, item.left);
+      if (family.right >= 0) scan(tile, left_small ? large : small, item.right);
     });
   }
 
@@ -171,13 +211,14 @@ class Searcher {
   const uint32_t* rows_;
   const SelectedFeatures& selected_;
   const HistogramPool& pool_;
+  const int64_t n_candidates_;
 };
 
 }  // namespace
 
 void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* rows,
             const Family* families, int64_t n_families, const SelectedFeatures& selected,
-            const HistogramPool& pool, int64_t n_threads, Split* best) {
+            const HistogramPool& pool, int64_t n_threads, int64_t n_candidates, Split* best) {
   int64_t shares = 1;
   if (n_threads > 1 && n_families < ITEMS_PER_THREAD * n_threads) {
     shares =
@@ -192,7 +233,7 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
           {f, s * selected.n_selected / shares, (s + 1) * selected.n_selected / shares});
     }
   }
-  const Searcher searcher(data, rule, rows, selected, pool);
+  const Searcher searcher(data, rule, rows, selected, pool, n_candidates);
   std::vector<Scratch[2]> scratch(static_cast<size_t>(n_threads));
   parallel_for(static_cast<int64_t>(items.size()), n_threads, work < BRIEF_WORK,
                [&](int64_t i, int64_t worker, const StopFlag& stop) {
@@ -202,9 +243,14 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
                });
   for (const Item& item : items) {  // in the order of features, so ties go to the lowest
     const Family& family = families[item.family];
-    if (family.left >= 0 && better(item.left, best[family.left])) best[family.left] = item.left;
-    if (family.right >= 0 && better(item.right, best[family.right]))
-      best[family.right] = item.right;
+    for (int64_t i = 0; i < n_candidates; ++i) {
+      if (family.left >= 0) {
+        offer(item.left.best[i], best + family.left * n_candidates, n_candidates);
+      }
+      if (family.right >= 0) {
+        offer(item.right.best[i], best + family.right * n_candidates, n_candidates);
+      }
+    }
   }
 }
 
@@ -221,11 +267,10 @@ void histograms(const TrainingRows& data, const uint32_t* rows, const int64_t* r
 
 void scan_histograms(const TrainingRows& data, const SplitRule& rule, int64_t n_nodes,
                      const SelectedFeatures& selected, const HistogramPool& pool, int64_t n_threads,
-                     Split* best) {
+                     int64_t n_candidates, Split* best) {
   parallel_for(n_nodes, n_threads, false, [&](int64_t node, int64_t, const StopFlag&) {
-    const Histogram own = at(pool, node, data.n_channels, 0);
-    kernels().scan(data, rule, features_of(selected, node), selected.n_selected, own.sums,
-                   own.counts, best + node);
+    scan_candidates(data, rule, features_of(selected, node), selected.n_selected,
+                    at(pool, node, data.n_channels, 0), n_candidates, best + node * n_candidates);
   });
 }
 

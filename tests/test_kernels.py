@@ -112,6 +112,64 @@ def test_the_scan_equals_its_twin(
     assert splits.gain[0] == pytest.approx(twin.gain[0], rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_candidates", [2, 5, 8])
+def test_candidates_are_the_best_splits_of_the_features(seed, n_candidates):
+    _, n_bins, bins, curves, rows = binned_rows(seed, 150, 6, 3)
+    bins[:, 4], n_bins[4] = bins[:, 2], n_bins[2]  # a tie, which goes to the lower feature
+    statistic = mean_curve_statistic(curves, quadrature=np.ones(3))
+    features = np.tile(np.arange(6, dtype=np.int32), (2, 1))
+    ranges = np.array([[0, 200], [200, 300]])
+    sums, counts = histograms_twin(bins, statistic.channels, n_bins, rows, ranges, features)
+    splits = Splits.none(2 * n_candidates)
+    rule = statistic.rule(min_rows=5, min_fraction=0.0)
+    _core.scan_histograms(
+        n_bins, rule, features, sums, counts, 2, splits.gain, splits.cut, n_candidates
+    )
+    rules = StopRules(min_node_size=5)
+    twin = scan_histograms(statistic, rules, n_bins, features, sums, counts, n_candidates)
+    np.testing.assert_allclose(splits.gain, twin.gain, rtol=1e-9)
+    np.testing.assert_array_equal(splits.cut[:, 0], twin.cut[:, 0])
+    order = splits.cut[: min(n_candidates, 6), 0].tolist()
+    if 2 in order and 4 in order:
+        assert order.index(4) == order.index(2) + 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_child_sums_equal_sums_over_the_rows_of_each_side(n_threads):
+    _, n_bins, bins, curves, rows = binned_rows(6, 500, 4, 7)
+    channels = curves.astype(np.float32)
+    ranges = np.array([[0, 100], [100, 700], [700, 701]])
+    splits = Splits.none(3)
+    splits.cut[:] = [[0, 1, 0], [1, 2, 1], [2, 0, 0]]
+    sums = np.full((3, 2, 7), np.nan)
+    _core.child_sums(bins, channels, n_bins, rows, ranges, splits.gain, splits.cut, n_threads, sums)
+    for node, (feature, cut_bin, missing_left) in enumerate(splits.cut):
+        inside = rows[slice(*ranges[node])]
+        own = bins[inside, feature]
+        left = np.where(own == n_bins[feature], bool(missing_left), own <= cut_bin)
+        for side, marks in enumerate((left, ~left)):
+            np.testing.assert_array_equal(sums[node, side], channels[inside[marks]].sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("points of a curve", {"stride": 3}),
+        ("settings do not fit", {"settings": np.zeros(7)}),
+        ("too few channels", {"channel_weights": np.zeros(4)}),
+        ("functions", {"statistic": 4, "n_functions": 0}),
+    ],
+)
+def test_a_rule_that_does_not_fit_its_statistic_is_refused(message, changes):
+    fitting = {"statistic": 1, "stride": 4, "settings": np.zeros(8), "channel_weights": np.zeros(8)}
+    rest = {"norm": 1, "squared": True, "positivity": 0, "weight_channel": -1, "zeta": 0.0}
+    rest |= {"spread_channel": -1, "min_rows": 1, "min_fraction": 0.0}
+    _core.SplitRule(**fitting, **rest)
+    with pytest.raises(ValueError, match=message):
+        _core.SplitRule(**{**fitting, **changes}, **rest)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_partition_equals_a_stable_sort_by_side(n_threads):
     _, n_bins, bins, _, rows = binned_rows(5, 500, 4, 1)

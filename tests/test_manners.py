@@ -63,6 +63,12 @@ PUBLIC_NAMES = [
     "MeanCurve",
     "RatioCurve",
     "RidgeMoments",
+    "SplitByMeanSlopes",
+    "SplitByMeans",
+    "SplitByRatioSlopes",
+    "SplitByRatios",
+    "SplitByScores",
+    "TreatmentGuard",
     "load_forest",
 ]
 
@@ -78,6 +84,7 @@ def test_the_public_names_are_the_promised_ones():
 PUBLIC_PARAMETERS = [
     "bag_size",
     "distance",
+    "guard",
     "honesty",
     "honesty_fraction",
     "leaf_curve",
@@ -96,6 +103,7 @@ PUBLIC_PARAMETERS = [
     "random_state",
     "sample_fraction",
     "sampling",
+    "statistic",
     "zeta",
 ]
 

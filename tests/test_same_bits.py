@@ -7,10 +7,20 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from doseforest import CurveForest, _core
+from doseforest import (
+    CurveForest,
+    SplitByMeanSlopes,
+    SplitByRatios,
+    SplitByRatioSlopes,
+    SplitByScores,
+    TreatmentGuard,
+    _core,
+)
+from doseforest.corrections.moments import moment_channels
 from doseforest.data.table import ArrayTable
 from doseforest.engines import local
 from doseforest.growth import memory
+from doseforest.smoothing.kernel_channels import kernel_channels
 from forests import assert_same_bits, single_tree, wavy_data
 
 VARIANTS = {
@@ -23,7 +33,32 @@ VARIANTS = {
     "Linf": {"distance": "linf"},
     "positivity": {"zeta": 0.5},
     "user's distance": {"distance": lambda a, b, q: np.abs(a - b).max(axis=-1), "max_bins": 8},
+    "slopes of means": {"statistic": SplitByMeanSlopes()},
+    "ratios": {"statistic": SplitByRatios(), "mtry": 3, "mtry_scope": "tree"},
+    "slopes of ratios": {"statistic": SplitByRatioSlopes(), "distance": "l1"},
+    "differences of ratios": {"statistic": SplitByRatioSlopes(derivative=False), "mtry": 4},
+    "scores": {"statistic": SplitByScores((0.1, 0.0))},
+    "guard": {"guard": TreatmentGuard(15.0, 0.7)},
+    "scores under a guard": {
+        "statistic": SplitByScores((0.1, 0.0)),
+        "guard": TreatmentGuard(min_treatment_variance=0.9),
+    },
 }
+
+
+def columns_of(statistic, curves, doses, treatment):
+    """What the statistic of a variant sums, and the doses that it stands for."""
+    outcome = curves[:, 4]
+    if isinstance(statistic, SplitByScores):
+        functions = np.column_stack([treatment - 0.5, (treatment - 0.5) ** 2 - 1 / 12])
+        return moment_channels(functions, outcome), None
+    if isinstance(statistic, SplitByRatios | SplitByRatioSlopes):
+        derivative = getattr(statistic, "derivative", False)
+        channels = kernel_channels(
+            treatment, outcome, doses, 0.3, "biweight", derivative=derivative
+        )
+        return channels, doses
+    return curves, doses
 
 
 @pytest.fixture(params=VARIANTS, name="grow")
@@ -33,17 +68,20 @@ def _grow(request):
     rng = np.random.default_rng(9)
     spread = rng.uniform(0.2, 1, size=len(x))
     weights = rng.uniform(0.5, 2, size=len(x))
+    treatment = rng.uniform(0, 1, size=len(x))
 
     def grow(order=slice(None), weight_factor=1.0, block_rows=None, **parameters):
         settings = {"n_trees": 6, "min_node_size": 5, "max_bins": 32, "random_state": 11}
         forest = CurveForest(**{**settings, **VARIANTS[request.param], **parameters})
+        columns, grid = columns_of(forest.statistic, y, doses, treatment)
         ids = np.arange(len(x))[order]
         table = x[order] if block_rows is None else ArrayTable(x[order], block_rows=block_rows)
         return forest.fit(
             table,
-            y[order],
-            doses=doses,
+            columns[order],
+            doses=grid,
             spread=spread[order],
+            treatment=treatment[order],
             sample_weight=weight_factor * weights[order],
             row_ids=ids,
         ).forest_

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from doseforest.curve_forest import CurveForest
     from doseforest.forest import GeneralizedCausalForest
+    from doseforest.growth.guards import TreatmentGuard
+    from doseforest.growth.mean_splits import SplitByMeans, SplitByMeanSlopes
+    from doseforest.growth.ratio_splits import SplitByRatios, SplitByRatioSlopes
+    from doseforest.growth.score_splits import SplitByScores
     from doseforest.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
     from doseforest.prediction.container import ForestFileError
     from doseforest.prediction.distilled_forest import DistilledForest
@@ -32,6 +36,12 @@ _HOMES = {
     "MeanCurve": "doseforest.leaves.leaf_curves",
     "RatioCurve": "doseforest.leaves.leaf_curves",
     "RidgeMoments": "doseforest.leaves.leaf_curves",
+    "SplitByMeanSlopes": "doseforest.growth.mean_splits",
+    "SplitByMeans": "doseforest.growth.mean_splits",
+    "SplitByRatioSlopes": "doseforest.growth.ratio_splits",
+    "SplitByRatios": "doseforest.growth.ratio_splits",
+    "SplitByScores": "doseforest.growth.score_splits",
+    "TreatmentGuard": "doseforest.growth.guards",
     "load_forest": "doseforest.prediction.forest_file",
 }
 
@@ -45,6 +55,12 @@ __all__ = [
     "MeanCurve",
     "RatioCurve",
     "RidgeMoments",
+    "SplitByMeanSlopes",
+    "SplitByMeans",
+    "SplitByRatioSlopes",
+    "SplitByRatios",
+    "SplitByScores",
+    "TreatmentGuard",
     "load_forest",
 ]
 

@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 LANES: int
 MAX_CHANNELS: int
+MAX_CANDIDATES: int
+MAX_FUNCTIONS: int
+MAX_SCORE_POINTS: int
 
 class SplitRule:
     def __init__(
@@ -19,6 +22,10 @@ class SplitRule:
         zeta: float,
         min_rows: int,
         min_fraction: float,
+        statistic: int = 0,
+        stride: int = 0,
+        n_functions: int = 0,
+        settings: NDArray[np.float64] | None = None,
     ) -> None: ...
 
 class Sampling:
@@ -47,8 +54,9 @@ def search(
     pool_sums: NDArray[np.float64],  # IN/OUT (n_slots, n_cells, n_channels)
     pool_counts: NDArray[np.uint32],  # IN/OUT (n_slots, n_cells)
     n_threads: int,
-    gain: NDArray[np.float64],  # IN/OUT (n_nodes,)
-    cut: NDArray[np.int32],  # IN/OUT (n_nodes, 3)
+    gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
+    cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
+    n_candidates: int = 1,
 ) -> None: ...
 def histograms(
     bins: NDArray[np.uint8],
@@ -68,8 +76,20 @@ def scan_histograms(
     sums: NDArray[np.float64],
     counts: NDArray[np.uint32],
     n_threads: int,
-    gain: NDArray[np.float64],  # IN/OUT (n_nodes,)
-    cut: NDArray[np.int32],  # IN/OUT (n_nodes, 3)
+    gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
+    cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
+    n_candidates: int = 1,
+) -> None: ...
+def child_sums(
+    bins: NDArray[np.uint8],
+    channels: NDArray[np.float32],
+    n_bins: NDArray[np.int32],
+    rows: NDArray[np.uint32],
+    ranges: NDArray[np.int64],  # IN (n_nodes, 2)
+    gain: NDArray[np.float64],
+    cut: NDArray[np.int32],
+    n_threads: int,
+    sums: NDArray[np.float64],  # OUT (n_nodes, 2, n_channels)
 ) -> None: ...
 def select_features(
     seed: int,

@@ -23,9 +23,12 @@ from doseforest.engines.local import LocalEngine
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.growth.forest_builder import build_trees
 from doseforest.growth.grower import StopRules
+from doseforest.growth.guards import TreatmentGuard
 from doseforest.growth.inputs import GrowthInputs, check_inputs
+from doseforest.growth.mean_splits import SplitByMeans
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
-from doseforest.growth.statistic import Positivity, mean_curve_statistic
+from doseforest.growth.split_statistics import SplitRecipe, StatisticRows
+from doseforest.growth.statistic import Positivity
 from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
@@ -45,6 +48,12 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     distance : str or callable, default="l2"
         Distance between the mean curves of two children: "l1", "l2", "linf" as published,
         "l1_squared", "l2_norm", "linf_squared", or a function of (left, right, quadrature).
+    statistic : SplitRecipe, optional
+        What children are compared by, and how the columns of ``y`` are read: `SplitByMeans` by
+        default, `SplitByMeanSlopes`, `SplitByRatios`, `SplitByRatioSlopes` or `SplitByScores`.
+    guard : TreatmentGuard, optional
+        What the treatment must be like in both children; needs ``treatment`` in ``fit``. Of the
+        best splits of up to five features the first that passes is taken.
     min_node_size : int, default=20
         Smallest number of growth rows in a leaf.
     max_depth : int, optional
@@ -112,6 +121,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
         "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "statistic": [HasMethods(["n_doses", "point_weights", "lay_out"]), None],
+        "guard": [HasMethods(["n_channels", "fit"]), None],
         "min_node_size": [Interval(Integral, 1, 2**31, closed="left")],
         "max_depth": [Interval(Integral, 0, 2**31, closed="left"), None],
         "min_info_gain": [Interval(Real, 0, None, closed="left")],
@@ -143,6 +154,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         n_trees: int = 500,
         *,
         distance: str | DistanceFunction = "l2",
+        statistic: SplitRecipe | None = None,
+        guard: TreatmentGuard | None = None,
         min_node_size: int = 20,
         max_depth: int | None = None,
         min_info_gain: float = 0.0,
@@ -165,6 +178,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     ) -> None:
         self.n_trees = n_trees
         self.distance = distance
+        self.statistic = statistic
+        self.guard = guard
         self.min_node_size = min_node_size
         self.max_depth = max_depth
         self.min_info_gain = min_info_gain
@@ -198,6 +213,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         groups: Any = None,
         row_ids: Any = None,
         grows: Any = None,
+        treatment: Any = None,
     ) -> CurveForest:
         """Grow the forest.
 
@@ -206,7 +222,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         X : table of shape (n_rows, n_features)
             numpy, pandas or polars; NaN and null are missing values.
         y : array of shape (n_rows, n_doses) or (n_rows,)
-            The curve of each row on a grid of doses; trees split by it.
+            The curve of each row on a grid of doses; trees split by it. With another
+            ``statistic``, the columns that it sums.
         doses : array of shape (n_doses,), optional
             The grid, ascending; it gives the curve points their trapezoid weights.
         quadrature : array of shape (n_doses,), optional
@@ -226,8 +243,12 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         grows : array of bool of shape (n_rows,), optional
             Rows that may grow trees; the others fill their leaves. Needs ``honesty="none"``, for
             it takes the place of a drawn honest half.
+        treatment : array of shape (n_rows,), optional
+            Observed doses, for a ``guard``.
         """
         self._validate_params()
+        self._check_instances()
+        recipe = SplitByMeans() if self.statistic is None else self.statistic
         inputs = check_inputs(
             X,
             y,
@@ -239,23 +260,31 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             groups=groups,
             row_ids=row_ids,
             grows=grows,
+            treatment=treatment,
+            statistic=recipe,
         )
         leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
         self._check_rules(inputs, leaf_curve)
         plan = self._plan()
         n_threads = thread_count(self.n_jobs)
-        memory = self._memory_plan(inputs, plan, n_threads)
+        memory = self._memory_plan(inputs, recipe, plan, n_threads)
 
         table, weights = inputs.table, inputs.weights
-        statistic = mean_curve_statistic(
-            inputs.curves,
-            quadrature=inputs.quadrature,
-            distance=self.distance,
-            weights=weights,
-            spread=inputs.spread,
-            zeta=float(self.zeta),
-            positivity=self.positivity,
+        statistic = recipe.lay_out(
+            StatisticRows(
+                values=inputs.curves,
+                doses=inputs.doses,
+                quadrature=inputs.quadrature,
+                distance=self.distance,
+                weights=weights,
+                spread=inputs.spread,
+                zeta=float(self.zeta),
+                positivity=self.positivity,
+            )
         )
+        guard = None
+        if self.guard is not None:
+            guard = self.guard.fit(inputs.treatment, inputs.doses, weights)
         rules = StopRules(
             min_node_size=int(self.min_node_size),
             min_info_gain=float(self.min_info_gain),
@@ -287,6 +316,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             n_threads=n_threads,
             histogram_bytes=memory.histogram_bytes,
             grows=inputs.grows,
+            guard=guard,
         )
         fills = None if inputs.grows is None else ~inputs.grows
         stopwatch = Stopwatch()
@@ -413,12 +443,16 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             return int(self.mtry)
         return max(1, round(float(self.mtry) * n_features))
 
-    def _memory_plan(self, inputs: GrowthInputs, plan: SamplingPlan, n_threads: int) -> MemoryPlan:
+    def _memory_plan(
+        self, inputs: GrowthInputs, recipe: SplitRecipe, plan: SamplingPlan, n_threads: int
+    ) -> MemoryPlan:
         extra = (inputs.weights is not None) + 2 * (self.zeta > 0)
+        if self.guard is not None:
+            extra += self.guard.n_channels(0 if inputs.doses is None else len(inputs.doses))
         need = memory_need(
             n_rows=inputs.n_rows,
             n_features=inputs.table.n_features,
-            n_channels=inputs.curves.shape[1] + extra,
+            n_channels=recipe.n_channels(inputs.curves.shape[1]) + extra,
             n_leaf_channels=inputs.leaf_channels.shape[1],
             n_trees=int(self.n_trees),
             min_node_size=int(self.min_node_size),
@@ -432,14 +466,18 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             n_threads=n_threads,
         )
 
+    def _check_instances(self) -> None:
+        for name in ("statistic", "guard", "leaf_curve"):
+            given = getattr(self, name)
+            if isinstance(given, type):
+                raise TypeError(
+                    f"The {name!r} parameter of CurveForest must be an instance. "
+                    f"Got the class {given.__name__} instead."
+                )
+
     def _check_rules(self, inputs: GrowthInputs, leaf_curve: LeafCurve) -> None:
         """Check what no single parameter can tell."""
         self._mtry(inputs.table.n_features)
-        if isinstance(leaf_curve, type):
-            raise TypeError(
-                "The 'leaf_curve' parameter of CurveForest must be an instance. "
-                f"Got the class {leaf_curve.__name__} instead."
-            )
         leaf_curve.check_width(inputs.leaf_channels.shape[1])
         if self.bag_size > 1 and self.sampling == "subsample" and self.sample_fraction > 0.5:
             raise ValueError(

@@ -12,14 +12,16 @@ from doseforest.data.sampling import SamplingPlan, root_keys
 from doseforest.dtypes import Array, FloatArray, IntArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
+from doseforest.growth.guards import SplitGuard, first_passing
 from doseforest.growth.split_search import scan_histograms
-from doseforest.growth.statistic import MeanCurveStatistic
+from doseforest.growth.split_statistics import SplitStatistic
 from doseforest.leaves.leaf_sums import LeafRows, LeafSums, fill_leaves
 
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
 ROWS_PER_BIN_TO_KEEP = 4
 _CACHE_LINE = 64
+CANDIDATES = 5  # splits of a node that a guard may refuse before the node stays a leaf
 FAMILIES_AT_ONCE = 8192  # bounds the lists of a batch, not the histograms: those live in tiles
 
 
@@ -30,7 +32,7 @@ class LocalEngine:
     ----------
     rows : LeafRows
         Bins of the rows, what leaves sum up, and the ids that rows are drawn by.
-    statistic : MeanCurveStatistic
+    statistic : SplitStatistic
         What splits are judged by.
     rules : StopRules
     plan : SamplingPlan
@@ -43,12 +45,14 @@ class LocalEngine:
         Memory for kept histograms.
     grows : array of bool of shape (n_rows,), optional
         Rows that may grow trees; the others fill their leaves. By default the plan decides.
+    guard : SplitGuard, optional
+        What both children of a split must fulfil besides.
     """
 
     def __init__(
         self,
         rows: LeafRows,
-        statistic: MeanCurveStatistic,
+        statistic: SplitStatistic,
         rules: StopRules,
         plan: SamplingPlan,
         *,
@@ -57,6 +61,7 @@ class LocalEngine:
         n_threads: int = 1,
         histogram_bytes: int = 256 * 2**20,
         grows: NDArray[np.bool_] | None = None,
+        guard: SplitGuard | None = None,
     ) -> None:
         self._leaf_rows = rows if grows is None else rows.where(~grows)
         self._growing = None if grows is None else np.flatnonzero(grows).astype(np.uint32)
@@ -70,6 +75,8 @@ class LocalEngine:
         self._mtry_per_tree = mtry_per_tree
         self._n_threads = n_threads
         self._histogram_bytes = histogram_bytes
+        self._guard = guard
+        self._n_candidates = 1 if guard is None else min(CANDIDATES, mtry)
         self._cells = int(np.sort(rows.n_bins + 1)[-mtry:].sum())
         self._compiled = isinstance(statistic.distance, str)
         self._rows = np.empty(0, np.uint32)
@@ -107,10 +114,22 @@ class LocalEngine:
 
     def best_splits(self, families: Frontier, nodes: SearchNodes) -> Splits:
         """Find the best split of each node."""
+        candidates = self._candidates(families, nodes)
+        if self._guard is None:
+            return candidates
+        return first_passing(
+            self._guard,
+            candidates,
+            len(nodes),
+            lambda some, splits: self._child_sums(nodes.take(some), splits),
+        )
+
+    def _candidates(self, families: Frontier, nodes: SearchNodes) -> Splits:
+        """Best splits of each node, as many as may be needed."""
         features = self._features(nodes)
         if not self._compiled:
             return self._splits_by_callable(nodes, features)
-        splits = Splits.none(len(nodes))
+        splits = Splits.none(len(nodes) * self._n_candidates)
         _core.search(
             self._bins,
             self._statistic.channels,
@@ -124,8 +143,26 @@ class LocalEngine:
             self._n_threads,
             splits.gain,
             splits.cut,
+            self._n_candidates,
         )
         return splits
+
+    def _child_sums(self, nodes: SearchNodes, splits: Splits) -> FloatArray:
+        """Sums of the guard's channels over both children, (n_nodes, 2, n_channels)."""
+        assert self._guard is not None
+        sums = np.empty((len(nodes), 2, self._guard.channels.shape[1]))
+        _core.child_sums(
+            self._bins,
+            self._guard.channels,
+            self._n_bins,
+            self._rows,
+            np.stack([nodes.start, nodes.end], axis=1),
+            splits.gain,
+            splits.cut,
+            self._n_threads,
+            sums,
+        )
+        return sums
 
     def divide(self, nodes: SearchNodes, splits: Splits) -> IntArray:
         """Divide the rows of nodes by their splits; return where each right half starts."""
@@ -211,7 +248,15 @@ class LocalEngine:
             counts,
         )
         features = np.broadcast_to(features, (len(nodes), self._mtry))
-        return scan_histograms(self._statistic, self._rules, self._n_bins, features, sums, counts)
+        return scan_histograms(
+            self._statistic,
+            self._rules,
+            self._n_bins,
+            features,
+            sums,
+            counts,
+            self._n_candidates,
+        )
 
 
 class _HistogramSlots:

@@ -67,14 +67,14 @@ class SearchNodes:
     def __len__(self) -> int:
         return len(self.node)
 
-    def take(self, chosen: NDArray[np.bool_]) -> SearchNodes:
+    def take(self, chosen: NDArray[np.bool_] | IntArray) -> SearchNodes:
         """Return some of the nodes."""
         return SearchNodes(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The best split of each searched node."""
+    """The best split of each searched node, or the best few of each, node after node."""
 
     gain: NDArray[np.float64]  # -inf: no admissible split
     cut: NDArray[np.int32]  # (n, 3): feature, bin, missing_left
@@ -84,7 +84,7 @@ class Splits:
         """Start without a split for any node."""
         return cls(np.full(n, -np.inf), np.tile(np.array([-1, 0, 0], np.int32), (n, 1)))
 
-    def take(self, chosen: NDArray[np.bool_]) -> Splits:
+    def take(self, chosen: NDArray[np.bool_] | IntArray) -> Splits:
         """Return some of the splits."""
         return Splits(self.gain[chosen], self.cut[chosen])
 

@@ -12,7 +12,8 @@ from doseforest.data import checks
 from doseforest.data.exact_grid import MAX_ROWS
 from doseforest.data.table import BlockSource, as_table
 from doseforest.dtypes import Array, ChannelArray, FloatArray, IntArray
-from doseforest.growth.distances import trapezoid_weights
+from doseforest.growth.mean_splits import SplitByMeans
+from doseforest.growth.split_statistics import SplitRecipe
 
 MAX_CURVE_POINTS = 512
 MAX_LEAF_CHANNELS = 4096
@@ -23,15 +24,18 @@ class GrowthInputs:
     """Checked inputs of a forest of curves."""
 
     table: BlockSource
-    curves: Array  # (n_rows, n_doses)
+    curves: (
+        Array  # (n_rows, n_columns), a column per dose unless the statistic reads them otherwise
+    )
     leaf_channels: Array  # (n_rows, n_leaf_channels)
     doses: FloatArray | None  # (n_doses,)
-    quadrature: FloatArray  # (n_doses,)
+    quadrature: FloatArray  # (n_points,) weights of what children are compared at
     spread: Array | None  # (n_rows, 1 or 2)
     weights: ChannelArray | None  # (n_rows,) of mean 1; None: all equal
     row_ids: IntArray  # (n_rows,) distinct
     sampling_ids: IntArray  # (n_rows,) row ids, or group codes
     grows: NDArray[np.bool_] | None  # (n_rows,) rows that may grow trees; the others fill leaves
+    treatment: FloatArray | None  # (n_rows,) observed doses
 
     @property
     def n_rows(self) -> int:
@@ -51,6 +55,8 @@ def check_inputs(
     groups: Any = None,
     row_ids: Any = None,
     grows: Any = None,
+    treatment: Any = None,
+    statistic: SplitRecipe | None = None,
 ) -> GrowthInputs:
     """Check everything that `CurveForest.fit` is given; its docstring tells what is what.
 
@@ -74,24 +80,28 @@ def check_inputs(
         leaf_values = checks.checked_columns(
             leaf_channels, "leaf_channels", n_rows, MAX_LEAF_CHANNELS
         )
-    n_doses = curves.shape[1]
+    recipe = SplitByMeans() if statistic is None else statistic
+    n_doses = recipe.n_doses(curves.shape[1])
     grid = None
     if doses is not None:
         grid = checks.checked_grid(doses, "doses", n_doses, ascending=True)
+    given_weights = None
     if quadrature is not None:
-        point_weights = checks.checked_grid(quadrature, "quadrature", n_doses, ascending=False)
-    else:
-        point_weights = np.ones(n_doses) if grid is None else trapezoid_weights(grid)
+        given_weights = checks.checked_grid(quadrature, "quadrature", n_doses, ascending=False)
+    observed = None
+    if treatment is not None:
+        observed = checks.checked_columns(treatment, "treatment", n_rows, 1)[:, 0]
     ids = checks.checked_row_ids(row_ids, n_rows)
     return GrowthInputs(
         table=table,
         curves=curves,
         leaf_channels=leaf_values,
         doses=grid,
-        quadrature=point_weights,
+        quadrature=recipe.point_weights(n_doses, grid, given_weights),
         spread=None if spread is None else checks.checked_columns(spread, "spread", n_rows, 2),
         weights=checks.checked_weights(sample_weight, n_rows),
         row_ids=ids,
         sampling_ids=ids if groups is None else checks.group_codes(groups, n_rows),
         grows=None if grows is None else checks.checked_halves(grows, "grows", n_rows),
+        treatment=None if observed is None else observed.astype(np.float64, copy=False),
     )

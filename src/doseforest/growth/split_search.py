@@ -9,35 +9,39 @@ from doseforest.dtypes import Array, FloatArray
 from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
-from doseforest.growth.statistic import MeanCurveStatistic
+from doseforest.growth.split_statistics import SplitStatistic
 
 
 def scan_histograms(
-    statistic: MeanCurveStatistic,
+    statistic: SplitStatistic,
     rules: StopRules,
     n_bins: NDArray[np.int32],
     features: NDArray[np.int32],  # (n_nodes, n_selected)
     sums: FloatArray,  # (n_nodes, n_cells, n_channels)
     counts: Array,  # (n_nodes, n_cells)
+    n_candidates: int = 1,
 ) -> Splits:
-    """Best split of each histogram."""
-    splits = Splits.none(len(features))
+    """Best splits of each histogram, one per feature, by gain and then by feature."""
+    splits = Splits.none(len(features) * n_candidates)
     for node, own_features in enumerate(features):
+        found: list[tuple[float, int, int, bool]] = []
         start = 0
         for feature in own_features:
             cells = slice(start, start + n_bins[feature] + 1)
             start = cells.stop
-            for gain, cut_bin, missing_left in _cuts(
-                statistic, rules, sums[node, cells], counts[node, cells].astype(np.int64)
-            ):
-                if gain > splits.gain[node]:
-                    splits.gain[node] = gain
-                    splits.cut[node] = feature, cut_bin, missing_left
+            cuts = _cuts(statistic, rules, sums[node, cells], counts[node, cells].astype(np.int64))
+            if cuts:
+                gain, cut_bin, missing_left = max(cuts, key=lambda cut: cut[0])  # the first of them
+                found.append((gain, int(feature), cut_bin, missing_left))
+        found.sort(key=lambda split: (-split[0], split[1]))
+        for place, (gain, *cut) in enumerate(found[:n_candidates], node * n_candidates):
+            splits.gain[place] = gain
+            splits.cut[place] = cut
     return splits
 
 
 def _cuts(
-    statistic: MeanCurveStatistic, rules: StopRules, sums: FloatArray, counts: NDArray[np.int64]
+    statistic: SplitStatistic, rules: StopRules, sums: FloatArray, counts: NDArray[np.int64]
 ) -> list[tuple[float, int, bool]]:
     """Best cut of one feature for each side that its missing values may take."""
     n_bins = len(counts) - 1
@@ -65,7 +69,7 @@ def _cuts(
 
 
 def split_gains(
-    statistic: MeanCurveStatistic,
+    statistic: SplitStatistic,
     left: FloatArray,  # (n_cuts, n_channels) sums of the left child
     left_rows: NDArray[np.int64],
     total: FloatArray,  # (n_channels,) sums of the node
@@ -74,33 +78,15 @@ def split_gains(
     """Gain n1 n2 / nP * D(mean_1, mean_2) + zeta * sigma of each cut, GCF Eq. 2."""
     weight_left = left_rows.astype(np.float64)
     weight_total = float(n_rows)
-    if statistic.weighted:
+    if statistic.weight_channel >= 0:
         weight_left = left[:, statistic.weight_channel]
         weight_total = float(total[statistic.weight_channel])
         if weight_total <= 0:
             return np.full(len(left), -np.inf)
-    weight_right = weight_total - weight_left
-    possible = (weight_left > 0) & (weight_right > 0)
-    weight_left = np.where(possible, weight_left, 1.0)
-    weight_right = np.where(possible, weight_right, 1.0)
-    means = [
-        side[:, : statistic.n_doses] / weight[:, None] + statistic.centre
-        for side, weight in ((left, weight_left), (total - left, weight_right))
-    ]
-    distances = curve_distances(statistic.distance, means[0], means[1], statistic.quadrature)
-    gains = weight_left * weight_right / weight_total * distances
-    if statistic.positivity != "none":
-        spreads = [
-            _spread(statistic, side, weight)
-            for side, weight in ((left, weight_left), (total - left, weight_right))
-        ]
-        gains += statistic.zeta * np.minimum(*spreads)
+    possible = (weight_left > 0) & (weight_left < weight_total)
+    weight_left = np.where(possible, weight_left, weight_total / 2)  # anything that divides
+    left_curves, right_curves = statistic.child_curves(left, weight_left, total, weight_total)
+    distances = curve_distances(statistic.distance, left_curves, right_curves, statistic.quadrature)
+    gains = weight_left * (weight_total - weight_left) / weight_total * distances
+    gains += statistic.extra_gain(left, weight_left, total, weight_total)
     return np.where(possible, gains, -np.inf)
-
-
-def _spread(statistic: MeanCurveStatistic, sums: FloatArray, weight: FloatArray) -> FloatArray:
-    first: FloatArray = sums[:, statistic.spread_channel] / weight
-    if statistic.positivity == "conditional":
-        return first
-    second = sums[:, statistic.spread_channel + 1] / weight
-    return np.sqrt(np.maximum(second - first**2, 0.0))

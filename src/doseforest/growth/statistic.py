@@ -49,6 +49,34 @@ class MeanCurveStatistic:
         """First channel of the positivity term, or -1."""
         return self.n_doses + self.weighted if self.positivity != "none" else -1
 
+    def child_curves(
+        self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean curves of the children of each cut, (n_cuts, n_doses)."""
+        means = [
+            side[:, : self.n_doses] / weight[:, None] + self.centre
+            for side, weight in ((left, left_weight), (total - left, total_weight - left_weight))
+        ]
+        return means[0], means[1]
+
+    def extra_gain(
+        self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
+    ) -> FloatArray:
+        """Positivity term zeta * sigma of each cut: the smaller of the children's spreads."""
+        if self.positivity == "none":
+            return np.zeros(len(left))
+        sides = ((left, left_weight), (total - left, total_weight - left_weight))
+        spreads = [self._spread(sums, weight) for sums, weight in sides]
+        term: FloatArray = self.zeta * np.minimum(*spreads)
+        return term
+
+    def _spread(self, sums: FloatArray, weight: FloatArray) -> FloatArray:
+        first: FloatArray = sums[:, self.spread_channel] / weight
+        if self.positivity == "conditional":
+            return first
+        second = sums[:, self.spread_channel + 1] / weight
+        return np.sqrt(np.maximum(second - first**2, 0.0))
+
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
         """Return the compiled form of a distance of the table."""
         assert isinstance(self.distance, str)
