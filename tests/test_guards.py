@@ -198,3 +198,6 @@ def test_a_guard_needs_doses_and_treatment():
         CurveForest(2, guard=GUARDS["both"]).fit(x, curves, treatment=dose)
     with pytest.raises(ValueError, match="'treatment' parameter must have one row per row of X"):
         CurveForest(2, guard=GUARDS["variance"]).fit(x, curves, treatment=dose[:-1])
+    far = [0.1, 0.3, 0.5, 0.7, 9.0]
+    with pytest.raises(ValueError, match=r"'doses' parameter .* no split can pass\. Got 9"):
+        CurveForest(2, guard=GUARDS["both"]).fit(x, curves, treatment=dose, doses=far)

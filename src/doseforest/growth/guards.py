@@ -90,6 +90,12 @@ class TreatmentGuard:
             centred = treatment - (treatment.min() / 2.0 + treatment.max() / 2.0)
             columns += [np.ones(len(treatment)), centred, centred**2]
         channels = exact_channels(*columns, weights=weights, pad=False)
+        reached = channels[:, n_doses : 2 * n_doses].any(axis=0)
+        if doses is not None and not reached.all():
+            raise ValueError(
+                "The 'doses' parameter of fit must hold doses that the kernel of the guard reaches "
+                f"from some row, or no split can pass. Got {doses[:n_doses][~reached][0]} instead."
+            )
         if self.min_treatment_variance is not None:
             overall = channels[:, -3:].sum(axis=0, dtype=np.float64)
             least_variance = float(self.min_treatment_variance * _variances(overall))
