@@ -94,8 +94,8 @@ bool better(const Split& a, const Split& b) { return a.gain > b.gain; }
 struct Item {
   int64_t family;
   int64_t begin, end;
-  Split left{-std::numeric_limits<double>::infinity(), -1, 0, 0};
-  Split right{-std::numeric_limits<double>::infinity(), -1, 0, 0};
+  Split left{-std::numeric_limits<double>::infinity(), -1, 0, 0, {}};
+  Split right = left;
 };
 
 const int32_t* features_of(const SelectedFeatures& selected, int64_t node) {

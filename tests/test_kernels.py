@@ -107,7 +107,9 @@ def test_the_scan_equals_its_twin(
     )
     splits = Splits.none(1)
     rule = statistic.rule(min_rows=min_rows, min_fraction=min_fraction)
-    _core.scan_histograms(n_bins, rule, features, sums, counts, 1, splits.gain, splits.cut)
+    _core.scan_histograms(
+        n_bins, rule, features, sums, counts, 1, splits.gain, splits.cut, splits.sets, None
+    )
     twin = scan_histograms(statistic, rules, n_bins, features, sums, counts)
     assert splits.gain[0] == pytest.approx(twin.gain[0], rel=1e-9, abs=1e-9)
 
@@ -126,7 +128,9 @@ def test_partition_equals_a_stable_sort_by_side(n_threads):
         expected[begin:end] = np.concatenate([inside[left], inside[~left]])
         expected_middles.append(begin + left.sum())
     middles = np.empty(4, np.int64)
-    _core.partition(bins, n_bins, rows, ranges, splits.gain, splits.cut, n_threads, middles)
+    _core.partition(
+        bins, n_bins, rows, ranges, splits.gain, splits.cut, splits.sets, n_threads, middles
+    )
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(middles, expected_middles)
 

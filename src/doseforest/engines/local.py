@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.dtypes import Array, FloatArray, IntArray, SetArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.split_search import scan_histograms
@@ -62,6 +62,7 @@ class LocalEngine:
         self._growing = None if grows is None else np.flatnonzero(grows).astype(np.uint32)
         self._bins = rows.bins
         self._n_bins = rows.n_bins
+        self._categorical = rows.categorical
         self._statistic = statistic
         self._rules = rules
         self._plan = plan
@@ -82,6 +83,11 @@ class LocalEngine:
         if self._compiled:
             return FAMILIES_AT_ONCE
         return max(1, min(FAMILIES_AT_ONCE, int(self._histogram_bytes // (2 * self._slot_bytes))))
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether a split may be a set of categories."""
+        return self._categorical is not None
 
     @property
     def _slot_bytes(self) -> int:
@@ -110,7 +116,7 @@ class LocalEngine:
         features = self._features(nodes)
         if not self._compiled:
             return self._splits_by_callable(nodes, features)
-        splits = Splits.none(len(nodes))
+        splits = Splits.none(len(nodes), with_sets=self.has_categories)
         _core.search(
             self._bins,
             self._statistic.channels,
@@ -124,6 +130,8 @@ class LocalEngine:
             self._n_threads,
             splits.gain,
             splits.cut,
+            splits.sets,
+            self._categorical,
         )
         return splits
 
@@ -138,6 +146,7 @@ class LocalEngine:
             ranges,
             splits.gain,
             splits.cut,
+            splits.sets,
             self._n_threads,
             middles,
         )
@@ -147,9 +156,11 @@ class LocalEngine:
         """Let go of what is kept for the children of these nodes: they will not be searched."""
         self._slots.release(nodes)
 
-    def fill(self, trees: IntArray, nodes: Array, n_leaves: int) -> LeafSums:
+    def fill(self, trees: IntArray, nodes: Array, sets: SetArray | None, n_leaves: int) -> LeafSums:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
-        return fill_leaves(self._leaf_rows, self._plan, trees, nodes, n_leaves, self._n_threads)
+        return fill_leaves(
+            self._leaf_rows, self._plan, trees, nodes, sets, n_leaves, self._n_threads
+        )
 
     def _rule(self) -> _core.SplitRule:
         return self._statistic.rule(
@@ -211,7 +222,9 @@ class LocalEngine:
             counts,
         )
         features = np.broadcast_to(features, (len(nodes), self._mtry))
-        return scan_histograms(self._statistic, self._rules, self._n_bins, features, sums, counts)
+        return scan_histograms(
+            self._statistic, self._rules, self._n_bins, features, sums, counts, self._categorical
+        )
 
 
 class _HistogramSlots:

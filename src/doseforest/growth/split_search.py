@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import Array, FloatArray
+from doseforest.dtypes import BY_SET, Array, FloatArray
+from doseforest.growth.category_search import as_set, best_category_split
 from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
@@ -19,21 +20,60 @@ def scan_histograms(
     features: NDArray[np.int32],  # (n_nodes, n_selected)
     sums: FloatArray,  # (n_nodes, n_cells, n_channels)
     counts: Array,  # (n_nodes, n_cells)
+    categorical: NDArray[np.uint8] | None = None,  # (n_features,)
 ) -> Splits:
     """Best split of each histogram."""
-    splits = Splits.none(len(features))
+    splits = Splits.none(len(features), with_sets=categorical is not None)
     for node, own_features in enumerate(features):
         start = 0
         for feature in own_features:
             cells = slice(start, start + n_bins[feature] + 1)
             start = cells.stop
-            for gain, cut_bin, missing_left in _cuts(
-                statistic, rules, sums[node, cells], counts[node, cells].astype(np.int64)
-            ):
+            own_sums, own_counts = sums[node, cells], counts[node, cells].astype(np.int64)
+            if categorical is not None and categorical[feature]:
+                _improve_by_set(splits, node, feature, statistic, rules, own_sums, own_counts)
+                continue
+            for gain, cut_bin, missing_left in _cuts(statistic, rules, own_sums, own_counts):
                 if gain > splits.gain[node]:
                     splits.gain[node] = gain
                     splits.cut[node] = feature, cut_bin, missing_left
     return splits
+
+
+def _improve_by_set(
+    splits: Splits,
+    node: int,
+    feature: int,
+    statistic: MeanCurveStatistic,
+    rules: StopRules,
+    sums: FloatArray,
+    counts: NDArray[np.int64],
+) -> None:
+    """Take the best set of categories of a feature if it beats the node's best split."""
+    total, n_rows = sums.sum(axis=0), int(counts.sum())
+    smallest = _smallest_child(rules, n_rows)
+
+    def gains(left: FloatArray, left_rows: NDArray[np.int64]) -> FloatArray:
+        admissible = (left_rows >= smallest) & (n_rows - left_rows >= smallest)
+        out = np.full(len(left), -np.inf)
+        if admissible.any():
+            out[admissible] = split_gains(
+                statistic, left[admissible], left_rows[admissible], total, n_rows
+            )
+        return out
+
+    found = best_category_split(statistic, sums, counts, gains)
+    if found is None or not found.gain > splits.gain[node]:
+        return
+    missing_left = bool(found.left[-1]) if counts[-1] else 2 * found.left_rows >= n_rows
+    splits.gain[node] = found.gain
+    splits.cut[node] = feature, BY_SET, missing_left
+    splits.sets[node] = as_set(found.left, counts, missing_left)
+
+
+def _smallest_child(rules: StopRules, n_rows: int) -> int:
+    by_share = int(np.ceil(rules.min_child_fraction * n_rows * (1 - 1e-12)))  # 7 of 100 at 0.07
+    return max(rules.min_node_size, by_share, 1)
 
 
 def _cuts(
@@ -42,8 +82,7 @@ def _cuts(
     """Best cut of one feature for each side that its missing values may take."""
     n_bins = len(counts) - 1
     total, n_rows = sums.sum(axis=0), int(counts.sum())
-    by_share = int(np.ceil(rules.min_child_fraction * n_rows * (1 - 1e-12)))  # 7 of 100 at 0.07
-    smallest = max(rules.min_node_size, by_share, 1)
+    smallest = _smallest_child(rules, n_rows)
     best = []
     for missing_left in (False, True) if counts[-1] else (False,):
         left = np.cumsum(sums[:-1], axis=0) + missing_left * sums[-1]
