@@ -14,8 +14,8 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-accuracy \
-  bench-adrf bench-rate bench-scale bench-splits wheel lock clean
+.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
+  bench-accuracy bench-adrf bench-rate bench-scale bench-splits wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
+	@echo "make bench-categories  error and time of native categories beside one-hot columns"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
 	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
 	@echo "make bench-rate      how fast errors fall with the number of rows"
@@ -82,6 +83,9 @@ format: setup
 
 bench-engine: setup
 	$(BIN)/python benchmarks/engine.py
+
+bench-categories: setup
+	$(BIN)/python benchmarks/categories.py
 
 # EconML and what it needs come on top of the environment, at versions that leave the rest alone.
 $(PEERS): $(STAMP) requirements-baselines.lock

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -39,7 +40,28 @@ TrainingRows training_rows(const In<uint8_t, 2>& bins, const In<float, 2>& chann
   require(rows_of(bins) == rows_of(channels), "bins and channels have different numbers of rows");
   require(columns_of(bins) == rows_of(n_bins),
           "bins and n_bins have different numbers of features");
-  return {bins.data(), channels.data(), n_bins.data(), columns_of(bins), columns_of(channels)};
+  return {bins.data(),      channels.data(),      n_bins.data(),
+          columns_of(bins), columns_of(channels), nullptr};
+}
+
+// Marks of the features whose bins are categories; null where there are none.
+const uint8_t* categorical_of(const std::optional<In<uint8_t, 1>>& marks, const TrainingRows& data,
+                              int64_t set_words) {
+  if (!marks) return nullptr;
+  require(rows_of(*marks) == data.n_features, "one mark per feature");
+  require(set_words == SET_WORDS, "categories need a set per split");
+  for (int64_t f = 0; f < data.n_features; ++f) {
+    require((*marks)(f) == 0 || data.n_bins[f] <= MAX_BINS, "too many categories");
+  }
+  return marks->data();
+}
+
+// Sets of the categorical nodes; null where there are none.
+using Sets = std::optional<In<uint64_t, 2>>;
+const uint64_t* sets_of(const Sets& sets) {
+  if (!sets) return nullptr;
+  require(columns_of(*sets) == SET_WORDS, "sets must have 4 words each");
+  return sets->data();
 }
 
 const Node* nodes_of(const In<uint8_t, 1>& bytes) {
@@ -47,19 +69,25 @@ const Node* nodes_of(const In<uint8_t, 1>& bytes) {
   return reinterpret_cast<const Node*>(bytes.data());
 }
 
-// Splits cross the border as an array of gains and one of cuts.
+// Splits cross the border as arrays of gains, cuts and sets.
 struct SplitColumns {
   Out<double, 1> gain;
-  Out<int32_t, 2> cut;  // (n, 3): feature, bin, missing_left
+  Out<int32_t, 2> cut;    // (n, 3): feature, bin, missing_left
+  Out<uint64_t, 2> sets;  // (n, 4), or (n, 0) where no feature is categorical
 };
 
 std::vector<Split> read_splits(const SplitColumns& columns) {
   require(columns.cut.shape(0) == columns.gain.shape(0) && columns.cut.shape(1) == 3,
           "cuts must have one row of 3 per gain");
+  require(columns.sets.shape(0) == columns.gain.shape(0) &&
+              (columns.sets.shape(1) == SET_WORDS || columns.sets.shape(1) == 0),
+          "sets must have one row of 4, or of none, per gain");
+  const size_t words = columns.sets.shape(1);
   std::vector<Split> splits(columns.gain.shape(0));
   for (size_t i = 0; i < splits.size(); ++i) {
     const int32_t* cut = columns.cut.data() + 3 * i;
-    splits[i] = {columns.gain.data()[i], cut[0], cut[1], cut[2]};
+    splits[i] = {columns.gain.data()[i], cut[0], cut[1], cut[2], {}};
+    std::copy_n(columns.sets.data() + words * i, words, splits[i].left_bins);
   }
   return splits;
 }
@@ -71,6 +99,8 @@ void write_splits(const std::vector<Split>& splits, const SplitColumns& columns)
     cut[0] = splits[i].feature;
     cut[1] = splits[i].bin;
     cut[2] = splits[i].missing_left;
+    const size_t words = columns.sets.shape(1);
+    std::copy_n(splits[i].left_bins, words, columns.sets.data() + words * i);
   }
 }
 
@@ -203,12 +233,14 @@ NB_MODULE(_core, m) {
       [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
          const RuleHolder& holder, In<uint32_t, 1> rows, In<int64_t, 2> families,
          In<int32_t, 2> features, Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts,
-         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_candidates) {
-        const TrainingRows data = training_rows(bins, channels, n_bins);
+         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets,
+         std::optional<In<uint8_t, 1>> categorical, int64_t n_candidates) {
+        TrainingRows data = training_rows(bins, channels, n_bins);
+        data.categorical = categorical_of(categorical, data, columns_of(sets));
         require(families.shape(1) * 8 == sizeof(Family), "families are not whole records");
         require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
         const HistogramPool pool = histogram_pool(pool_sums, pool_counts, data);
-        const SplitColumns columns{gain, cut};
+        const SplitColumns columns{gain, cut, sets};
         std::vector<Split> best = read_splits(columns);
         const SelectedFeatures selected =
             selected_features(features, n_searched(best, n_candidates));
@@ -220,7 +252,7 @@ NB_MODULE(_core, m) {
       },
       array("bins"), array("channels"), array("n_bins"), "rule"_a, array("rows"), array("families"),
       array("features"), array("pool_sums"), array("pool_counts"), "n_threads"_a, array("gain"),
-      array("cut"), "n_candidates"_a = 1);
+      array("cut"), array("sets"), array("categorical").none(), "n_candidates"_a = 1);
 
   m.def(
       "histograms",
@@ -243,11 +275,14 @@ NB_MODULE(_core, m) {
       "scan_histograms",
       [](In<int32_t, 1> n_bins, const RuleHolder& holder, In<int32_t, 2> features,
          Out<double, 3> sums, Out<uint32_t, 2> counts, int64_t n_threads, Out<double, 1> gain,
-         Out<int32_t, 2> cut, int64_t n_candidates) {
-        const TrainingRows data{nullptr, nullptr, n_bins.data(), rows_of(n_bins),
-                                static_cast<int64_t>(sums.shape(2))};
+         Out<int32_t, 2> cut, Out<uint64_t, 2> sets, std::optional<In<uint8_t, 1>> categorical,
+         int64_t n_candidates) {
+        TrainingRows data{
+            nullptr, nullptr, n_bins.data(), rows_of(n_bins), static_cast<int64_t>(sums.shape(2)),
+            nullptr};
+        data.categorical = categorical_of(categorical, data, columns_of(sets));
         const HistogramPool pool = histogram_pool(sums, counts, data);
-        const SplitColumns columns{gain, cut};
+        const SplitColumns columns{gain, cut, sets};
         std::vector<Split> best = read_splits(columns);
         require(n_searched(best, n_candidates) == rows_of(sums), "one node per histogram");
         require(rows_of(holder.channel_weights) == data.n_channels, "one weight per channel");
@@ -260,15 +295,16 @@ NB_MODULE(_core, m) {
         write_splits(best, columns);
       },
       array("n_bins"), "rule"_a, array("features"), array("sums"), array("counts"), "n_threads"_a,
-      array("gain"), array("cut"), "n_candidates"_a = 1);
+      array("gain"), array("cut"), array("sets"), array("categorical").none(),
+      "n_candidates"_a = 1);
 
   m.def(
       "child_sums",
       [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
-         In<int64_t, 2> ranges, Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_threads,
-         Out<double, 3> sums) {
+         In<int64_t, 2> ranges, Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets,
+         int64_t n_threads, Out<double, 3> sums) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
-        const std::vector<Split> splits = read_splits({gain, cut});
+        const std::vector<Split> splits = read_splits({gain, cut, sets});
         require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
                     rows_of(sums) == rows_of(ranges) && sums.shape(1) == 2 &&
                     static_cast<int64_t>(sums.shape(2)) == data.n_channels,
@@ -279,7 +315,7 @@ NB_MODULE(_core, m) {
         });
       },
       array("bins"), array("channels"), array("n_bins"), array("rows"), array("ranges"),
-      array("gain"), array("cut"), "n_threads"_a, array("sums"));
+      array("gain"), array("cut"), array("sets"), "n_threads"_a, array("sums"));
 
   m.def(
       "select_features",
@@ -298,9 +334,10 @@ NB_MODULE(_core, m) {
   m.def(
       "partition",
       [](In<uint8_t, 2> bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows, In<int64_t, 2> ranges,
-         Out<double, 1> gain, Out<int32_t, 2> cut, int64_t n_threads, Out<int64_t, 1> middles) {
-        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
-        const std::vector<Split> splits = read_splits({gain, cut});
+         Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets, int64_t n_threads,
+         Out<int64_t, 1> middles) {
+        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, nullptr};
+        const std::vector<Split> splits = read_splits({gain, cut, sets});
         require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
                     rows_of(middles) == rows_of(ranges),
                 "one split and one middle per range");
@@ -310,7 +347,7 @@ NB_MODULE(_core, m) {
         });
       },
       array("bins"), array("n_bins"), array("rows"), array("ranges"), array("gain"), array("cut"),
-      "n_threads"_a, array("middles"));
+      array("sets"), "n_threads"_a, array("middles"));
 
   m.def(
       "count_rows",
@@ -340,7 +377,7 @@ NB_MODULE(_core, m) {
   m.def(
       "fill_leaves",
       [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-         In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
+         Sets sets, In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
          std::optional<In<float, 1>> row_weights, In<int64_t, 1> ids, int64_t n_threads,
          Out<double, 2> sums, Out<double, 1> weights) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
@@ -350,54 +387,58 @@ NB_MODULE(_core, m) {
                     (!row_weights || rows_of(*row_weights) == rows_of(bins)),
                 "trees and roots, or rows, ids and weights, do not fit");
         unlocked([&] {
-          fill_leaves(plan, trees.data(), roots.data(), rows_of(trees), nodes_of(nodes), data,
-                      row_weights ? row_weights->data() : nullptr, ids.data(), rows_of(ids),
-                      n_threads, sums.data(), weights.data());
+          fill_leaves(plan, trees.data(), roots.data(), rows_of(trees), nodes_of(nodes),
+                      sets_of(sets), data, row_weights ? row_weights->data() : nullptr, ids.data(),
+                      rows_of(ids), n_threads, sums.data(), weights.data());
         });
       },
-      "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("channels"),
-      array("n_bins"), array("row_weights").none(), array("ids"), "n_threads"_a, array("sums"),
-      array("weights"));
+      "plan"_a, array("trees"), array("roots"), array("nodes"), array("sets").none(), array("bins"),
+      array("channels"), array("n_bins"), array("row_weights").none(), array("ids"), "n_threads"_a,
+      array("sums"), array("weights"));
 
   m.def(
       "route_bins",
       [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-         In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
-         Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
-        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0};
+         Sets sets, In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids,
+         int64_t n_threads, Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
+        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, nullptr};
         require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
                     columns_of(bins) == rows_of(n_bins) && rows_of(leaves) == rows_of(bins) &&
                     columns_of(leaves) == rows_of(roots) && rows_of(copies) == rows_of(bins) &&
                     columns_of(copies) == rows_of(roots),
                 "rows, trees and outputs do not fit");
         unlocked([&] {
-          route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes), data,
-                     ids.data(), rows_of(bins), n_threads, leaves.data(), copies.data());
+          route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes),
+                     sets_of(sets), data, ids.data(), rows_of(bins), n_threads, leaves.data(),
+                     copies.data());
         });
       },
-      "plan"_a, array("trees"), array("roots"), array("nodes"), array("bins"), array("n_bins"),
-      array("ids"), "n_threads"_a, array("leaves"), array("copies"));
+      "plan"_a, array("trees"), array("roots"), array("nodes"), array("sets").none(), array("bins"),
+      array("n_bins"), array("ids"), "n_threads"_a, array("leaves"), array("copies"));
 
   m.def(
       "route",
-      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<double, 2> x, int64_t n_threads,
+      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, Sets sets, In<double, 2> x, int64_t n_threads,
          Out<int32_t, 2> leaves) {
-        const Leaves forest{nodes_of(nodes), roots.data(), nullptr, nullptr, rows_of(roots), 0};
+        const Leaves forest{nodes_of(nodes), roots.data(), nullptr, nullptr, rows_of(roots), 0,
+                            sets_of(sets)};
         require(rows_of(leaves) == rows_of(x) && columns_of(leaves) == forest.n_trees,
                 "one leaf per row and tree");
         unlocked(
             [&] { route(forest, x.data(), rows_of(x), columns_of(x), n_threads, leaves.data()); });
       },
-      array("roots"), array("nodes"), array("x"), "n_threads"_a, array("leaves"));
+      array("roots"), array("nodes"), array("sets").none(), array("x"), "n_threads"_a,
+      array("leaves"));
 
   m.def(
       "average",
-      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, In<float, 2> leaf_sums,
+      [](In<int64_t, 1> roots, In<uint8_t, 1> nodes, Sets sets, In<float, 2> leaf_sums,
          In<float, 1> leaf_weights, In<double, 2> x, const Sampling* out_of_bag,
          std::optional<In<int64_t, 1>> row_ids, int64_t n_threads, Out<double, 2> out,
          Out<int32_t, 1> used) {
         const Leaves forest{nodes_of(nodes),     roots.data(),   leaf_sums.data(),
-                            leaf_weights.data(), rows_of(roots), columns_of(leaf_sums)};
+                            leaf_weights.data(), rows_of(roots), columns_of(leaf_sums),
+                            sets_of(sets)};
         require(rows_of(out) == rows_of(x) && columns_of(out) == forest.width &&
                     rows_of(used) == rows_of(x),
                 "output does not fit the rows and the leaf channels");
@@ -408,8 +449,9 @@ NB_MODULE(_core, m) {
                        row_ids ? row_ids->data() : nullptr, n_threads, out.data(), used.data());
         });
       },
-      array("roots"), array("nodes"), array("leaf_sums"), array("leaf_weights"), array("x"),
-      "out_of_bag"_a.none(), array("row_ids").none(), "n_threads"_a, array("out"), array("used"));
+      array("roots"), array("nodes"), array("sets").none(), array("leaf_sums"),
+      array("leaf_weights"), array("x"), "out_of_bag"_a.none(), array("row_ids").none(),
+      "n_threads"_a, array("out"), array("used"));
 
   m.def(
       "score",

@@ -65,17 +65,19 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
                int64_t n_rows, int64_t n_threads, const int64_t* starts, uint32_t* rows,
                int64_t* counts);
 
-// Sums of the leaf channels and of the weights over the rows that fill each leaf.
+// Sums of the leaf channels and of the weights over the rows that fill each leaf. `sets` as in
+// Leaves.
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                 const Node* nodes, const TrainingRows& data, const float* row_weights,
-                 const int64_t* ids, int64_t n_rows, int64_t n_threads,
+                 const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                 const float* row_weights, const int64_t* ids, int64_t n_rows, int64_t n_threads,
                  double* sums,      // IN/OUT (n_leaves, n_channels)
                  double* weights);  // IN/OUT (n_leaves,)
 
 // Leaf and copies of every (row, tree); leaf -1 where the row does not fill the tree's leaves.
 void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                const Node* nodes, const TrainingRows& data, const int64_t* ids, int64_t n_rows,
-                int64_t n_threads, int32_t* leaves, uint8_t* copies_out);
+                const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                const int64_t* ids, int64_t n_rows, int64_t n_threads, int32_t* leaves,
+                uint8_t* copies_out);
 
 void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
            int64_t n_threads, int32_t* leaves);

@@ -21,13 +21,12 @@ void child_sums(const TrainingRows& data, const uint32_t* rows, const int64_t* r
   }
   parallel_for(n_nodes, n_threads, work < BRIEF_WORK, [&](int64_t node, int64_t, const StopFlag&) {
     const Split& split = splits[node];
-    const int32_t missing_bin = data.n_bins[split.feature];
+    const Sides sides = sides_of(split, data.n_bins[split.feature]);
     double* own = sums + 2 * width * node;
     std::fill_n(own, 2 * width, 0.0);
     for (int64_t i = ranges[2 * node]; i < ranges[2 * node + 1]; ++i) {
       const int64_t row = rows[i];
-      const uint8_t bin = data.bins[row * data.n_features + split.feature];
-      const bool left = goes_left(bin, split.bin, split.missing_left, missing_bin);
+      const bool left = sides.left(data.bins[row * data.n_features + split.feature]);
       double* side = own + (left ? 0 : width);
       const float* values = data.channels + row * width;
       for (int64_t c = 0; c < width; ++c) side[c] += values[c];

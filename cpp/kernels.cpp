@@ -19,6 +19,8 @@ namespace {
 
 #include "statistics.hpp"
 
+#include "categories.hpp"
+
 // Common numbers of channels get code with the loop over channels unrolled into registers.
 template <class Call>
 void unrolled(int64_t n_channels, Call call) {

@@ -8,7 +8,7 @@ namespace doseforest {
 
 // One node of a finished forest, 16 bytes; NODE_DTYPE in dtypes.py is its twin.
 struct Node {
-  double threshold;  // a raw value goes left when value <= threshold
+  double threshold;  // a raw value goes left when value <= threshold; categorical: row of its set
   int32_t left;      // split: index of the left child, the right one follows it; leaf: leaf number
   uint16_t feature;
   uint8_t bin;  // a binned value goes left when bin <= this
@@ -16,8 +16,12 @@ struct Node {
 };
 static_assert(sizeof(Node) == 16);
 
-// ZERO_MISSING, in boosted trees only: zero counts as a missing value.
-enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2, ZERO_MISSING = 4 };
+// ZERO_MISSING, in boosted trees only: zero counts as a missing value. CATEGORICAL, in forests of
+// curves only: the bins of a set go left.
+enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2, ZERO_MISSING = 4, CATEGORICAL = 8 };
+
+constexpr int32_t MAX_BINS = 255;  // a byte, less one code for missing values
+constexpr int SET_WORDS = 4;       // a set of bins is 256 bits
 
 // The training rows as the kernels read them.
 struct TrainingRows {
@@ -25,7 +29,8 @@ struct TrainingRows {
   const float* channels;  // (n_rows, n_channels), rounded to the exact grid, zero in the padding
   const int32_t* n_bins;  // (n_features,), without the bin for missing values
   int64_t n_features;
-  int64_t n_channels;  // a multiple of LANES
+  int64_t n_channels;          // a multiple of LANES
+  const uint8_t* categorical;  // (n_features,): whether bins are categories; null: none are
 };
 
 constexpr int64_t MAX_CHANNELS = 1024;
@@ -69,9 +74,11 @@ struct SplitRule {
 struct Split {
   double gain;  // -inf: no admissible split
   int32_t feature;
-  int32_t bin;
+  int32_t bin;  // BY_SET: the bins of the set go left
   int32_t missing_left;
+  uint64_t left_bins[SET_WORDS];
 };
+constexpr int32_t BY_SET = -1;
 
 // How a forest draws rows; see hashing.hpp for the rules. SamplingPlan in data/sampling.py is its
 // twin.
@@ -92,6 +99,7 @@ struct Leaves {
   const float* weights;  // (n_leaves,); 0: an empty tree
   int64_t n_trees;
   int64_t width;
+  const uint64_t* sets;  // (n_sets, SET_WORDS) of the categorical nodes; null: there are none
 };
 
 // Boosted trees of covariates and a dose, whose leaves are lines in them; TreeEnsemble in

@@ -52,15 +52,14 @@ void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, 
         if (right.size() < static_cast<size_t>(end - begin))
           right.resize(static_cast<size_t>(end - begin));
         const uint8_t* column = data.bins + split.feature;
-        const int32_t missing_bin = data.n_bins[split.feature];
+        const Sides sides = sides_of(split, data.n_bins[split.feature]);
         int64_t n_left = begin, n_right = 0;
         for (int64_t i = begin; i < end; ++i) {  // both stores, no branch: directions are random
           if (i + PREFETCH_ROWS < end) {
             __builtin_prefetch(column + rows[i + PREFETCH_ROWS] * data.n_features);
           }
           const uint32_t row = rows[i];
-          const bool left =
-              goes_left(column[row * data.n_features], split.bin, split.missing_left, missing_bin);
+          const bool left = sides.left(column[row * data.n_features]);
           rows[n_left] = row;
           right[static_cast<size_t>(n_right)] = row;
           n_left += left;
@@ -92,9 +91,9 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
 }
 
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                 const Node* nodes, const TrainingRows& data, const float* row_weights,
-                 const int64_t* ids, int64_t n_rows, int64_t n_threads, double* sums,
-                 double* weights) {
+                 const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                 const float* row_weights, const int64_t* ids, int64_t n_rows, int64_t n_threads,
+                 double* sums, double* weights) {
   parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK,
                [&](int64_t t, int64_t, const StopFlag& stop) {
                  const TreeStreams streams = tree_streams(plan, trees[t]);
@@ -104,7 +103,7 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
                    const int n_copies = copies(plan, streams, ids[row]);
                    if (n_copies == 0) continue;
                    const int64_t leaf = leaf_of_bins(
-                       nodes, roots[t], data.bins + row * data.n_features, data.n_bins);
+                       nodes, sets, roots[t], data.bins + row * data.n_features, data.n_bins);
                    const float* values = data.channels + row * data.n_channels;
                    double* sum = sums + leaf * data.n_channels;
                    for (int64_t c = 0; c < data.n_channels; ++c)
@@ -116,8 +115,9 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
 }
 
 void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                const Node* nodes, const TrainingRows& data, const int64_t* ids, int64_t n_rows,
-                int64_t n_threads, int32_t* leaves, uint8_t* copies_out) {
+                const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                const int64_t* ids, int64_t n_rows, int64_t n_threads, int32_t* leaves,
+                uint8_t* copies_out) {
   for_row_chunks(n_rows, n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < n_trees; ++t) {
       const TreeStreams streams = tree_streams(plan, trees[t]);
@@ -126,22 +126,34 @@ void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots
         copies_out[row * n_trees + t] = static_cast<uint8_t>(n);
         leaves[row * n_trees + t] =
             n == 0 ? -1
-                   : leaf_of_bins(nodes, roots[t], data.bins + row * data.n_features, data.n_bins);
+                   : leaf_of_bins(nodes, sets, roots[t], data.bins + row * data.n_features,
+                                  data.n_bins);
       }
     }
   });
 }
 
-void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
-           int64_t n_threads, int32_t* leaves) {
+namespace {
+
+template <bool Categories>
+void route_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
+                int64_t n_threads, int32_t* leaves) {
   for_row_chunks(n_rows, forest.n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < forest.n_trees; ++t) {
       for (int64_t row = first; row < end; ++row) {
         leaves[row * forest.n_trees + t] =
-            leaf_of(forest.nodes, forest.roots[t], x + row * n_features);
+            leaf_of<Categories>(forest.nodes, forest.sets, forest.roots[t], x + row * n_features);
       }
     }
   });
+}
+
+}  // namespace
+
+void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
+           int64_t n_threads, int32_t* leaves) {
+  const auto kind = forest.sets ? route_rows<true> : route_rows<false>;
+  kind(forest, x, n_rows, n_features, n_threads, leaves);
 }
 
 void average_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,

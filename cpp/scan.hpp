@@ -73,21 +73,35 @@ inline double gain_of(const SplitRule& rule, double size, double left_weight, do
   return (D::is_square ? size : size * size) / (node_weight * left_weight * right_weight);
 }
 
-// The bins after which a cut leaves both children large enough: they follow on each other.
+// The bins of a feature in the order in which they are cut: their own, or that of a list.
+struct OwnOrder {
+  int32_t n_bins;
+  int32_t operator[](int32_t place) const { return place; }
+};
+struct ListedOrder {
+  int32_t n_bins;
+  const uint8_t* bins;
+  int32_t operator[](int32_t place) const { return bins[place]; }
+};
+
+// The places after which a cut leaves both children large enough: they follow on each other.
 struct Cuts {
   int32_t first, end;
   int64_t rows_before;  // rows on the left of the first cut, without its own bin
 };
 
-inline Cuts admissible_cuts(const uint32_t* counts, int32_t n_bins, int64_t start_rows,
+template <class Order>
+inline Cuts admissible_cuts(const uint32_t* counts, Order order, int64_t start_rows,
                             const Totals& node) {
-  Cuts cuts{0, n_bins, start_rows};
-  while (cuts.first < n_bins && cuts.rows_before + counts[cuts.first] < node.min_rows) {
-    cuts.rows_before += counts[cuts.first++];
+  Cuts cuts{0, order.n_bins, start_rows};
+  while (cuts.first < cuts.end && cuts.rows_before + counts[order[cuts.first]] < node.min_rows) {
+    cuts.rows_before += counts[order[cuts.first++]];
   }
   int64_t right_rows = node.rows - start_rows;  // of the cut after the last bin: missing values
-  for (int32_t b = 0; b < n_bins; ++b) right_rows -= counts[b];
-  while (cuts.end > cuts.first && right_rows < node.min_rows) right_rows += counts[--cuts.end];
+  for (int32_t b = 0; b < order.n_bins; ++b) right_rows -= counts[order[b]];
+  while (cuts.end > cuts.first && right_rows < node.min_rows) {
+    right_rows += counts[order[--cuts.end]];
+  }
   return cuts;
 }
 
@@ -104,32 +118,35 @@ inline void record_cut(int32_t feature, int32_t chosen, int64_t left_rows, bool 
   best->missing_left = counts[n_bins] ? missing_left : 2 * left_rows >= node.rows;
 }
 
-// Cuts of one feature with the missing values on one side. V as in accumulate.hpp; Extras: rows
-// have weights or the gain has a positivity term. `left` is scratch of n_channels doubles.
+struct Cut {
+  double gain;
+  int32_t place;  // the last bin on the left; -1: no cut beats the gain to beat
+  int64_t left_rows;
+};
+
+// The best cut of one feature with the missing values on one side. V as in accumulate.hpp; Extras:
+// rows have weights or the gain has a positivity term. `left` is scratch of n_channels doubles.
 // Empty bins are not skipped: they repeat the cut before them, which never improves on it, and
 // a test for them costs more than it saves.
-template <int V, class D, bool Extras>
-void scan_direction(const TrainingRows& data, const SplitRule& rule, const Totals& node,
-                    int32_t feature, bool missing_left, const double* sums, const uint32_t* counts,
-                    double* left, Split* best) {
-  const int32_t n_bins = data.n_bins[feature];
-  const Cuts cuts = admissible_cuts(counts, n_bins, missing_left ? counts[n_bins] : 0, node);
-  if (cuts.first >= cuts.end) return;
+template <int V, class D, bool Extras, class Order>
+inline Cut best_cut(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                    int32_t missing_bin, Order order, bool missing_left, const double* sums,
+                    const uint32_t* counts, double* left, double gain_to_beat) {
+  Cut best{gain_to_beat, -1, 0};
+  const Cuts cuts = admissible_cuts(counts, order, missing_left ? counts[missing_bin] : 0, node);
+  if (cuts.first >= cuts.end) return best;
   const int64_t n_channels = V ? V * LANES : data.n_channels;
   for (int64_t c = 0; c < n_channels; c += LANES) {
-    Lanes start = missing_left ? load(sums + n_bins * n_channels + c) : Lanes{};
-    for (int32_t b = 0; b < cuts.first; ++b) start = start + load(sums + b * n_channels + c);
+    Lanes start = missing_left ? load(sums + missing_bin * n_channels + c) : Lanes{};
+    for (int32_t b = 0; b < cuts.first; ++b) start = start + load(sums + order[b] * n_channels + c);
     store(left + c, start);
   }
 
   const double node_weight = node.weight;
   int64_t left_rows = cuts.rows_before;
-  double best_gain = best->gain;
-  int32_t chosen = -1;
-  int64_t chosen_rows = 0;
   for (int32_t b = cuts.first; b < cuts.end; ++b) {
-    const double* cell = sums + b * n_channels;
-    left_rows += counts[b];
+    const double* cell = sums + order[b] * n_channels;
+    left_rows += counts[order[b]];
     double left_weight = static_cast<double>(left_rows);
     if (Extras && rule.weight_channel >= 0) {
       left_weight = left[rule.weight_channel] + cell[rule.weight_channel];
@@ -146,14 +163,9 @@ void scan_direction(const TrainingRows& data, const SplitRule& rule, const Total
     if (Extras && rule.positivity != Positivity::NONE) {
       gain += positivity_term(rule, node, left, left_weight);
     }
-    if (gain > best_gain) {
-      best_gain = gain;
-      chosen = b;
-      chosen_rows = left_rows;
-    }
+    if (gain > best.gain) best = {gain, b, left_rows};
   }
-  if (chosen < 0) return;
-  record_cut(feature, chosen, chosen_rows, missing_left, node, counts, n_bins, best_gain, best);
+  return best;
 }
 
 // Totals of a node from the cells of one feature: every feature adds up to the same, exactly.
@@ -173,6 +185,24 @@ inline Totals node_totals(const SplitRule& rule, const double* sums, const uint3
   return node;
 }
 
+// Cuts of a numeric feature with the missing values on one side.
+template <int V, class D, bool Extras>
+void scan_direction(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                    int32_t feature, bool missing_left, const double* sums, const uint32_t* counts,
+                    double* left, Split* best) {
+  const int32_t n_bins = data.n_bins[feature];
+  const Cut cut = best_cut<V, D, Extras>(data, rule, node, n_bins, OwnOrder{n_bins}, missing_left,
+                                         sums, counts, left, best->gain);
+  if (cut.place < 0) return;
+  record_cut(feature, cut.place, cut.left_rows, missing_left, node, counts, n_bins, cut.gain, best);
+}
+
+// In categories.hpp.
+template <int V, class D, bool Extras>
+void scan_categories(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                     int32_t feature, const double* sums, const uint32_t* counts, double* left,
+                     Split* best);
+
 template <int V, class D, bool Extras>
 void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
                    int64_t n_selected, const double* sums, const uint32_t* counts, Split* best) {
@@ -184,9 +214,13 @@ void scan_features(const TrainingRows& data, const SplitRule& rule, const int32_
   if (!(node.weight > 0)) return;
   for (int64_t j = 0; j < n_selected; ++j) {
     const int64_t cells = data.n_bins[features[j]] + 1;
-    scan_direction<V, D, Extras>(data, rule, node, features[j], false, sums, counts, left, best);
-    if (counts[cells - 1] > 0) {
-      scan_direction<V, D, Extras>(data, rule, node, features[j], true, sums, counts, left, best);
+    if (data.categorical && data.categorical[features[j]]) {
+      scan_categories<V, D, Extras>(data, rule, node, features[j], sums, counts, left, best);
+    } else {
+      scan_direction<V, D, Extras>(data, rule, node, features[j], false, sums, counts, left, best);
+      if (counts[cells - 1] > 0) {
+        scan_direction<V, D, Extras>(data, rule, node, features[j], true, sums, counts, left, best);
+      }
     }
     sums += cells * n_channels;
     counts += cells;

@@ -88,7 +88,7 @@ struct Scratch {
   }
 };
 
-constexpr Split NO_SPLIT{-std::numeric_limits<double>::infinity(), -1, 0, 0};
+constexpr Split NO_SPLIT{-std::numeric_limits<double>::infinity(), -1, 0, 0, {}};
 
 // The best splits of a node, one per feature, by gain and then by feature.
 struct Candidates {

@@ -139,7 +139,8 @@ void scan_direction_by(const Judge& judge, const TrainingRows& data, int32_t fea
   const Totals& node = judge.node;
   const int32_t n_bins = data.n_bins[feature], weight_channel = judge.rule.weight_channel;
   const int64_t n_channels = data.n_channels;
-  const Cuts cuts = admissible_cuts(counts, n_bins, missing_left ? counts[n_bins] : 0, node);
+  const Cuts cuts =
+      admissible_cuts(counts, OwnOrder{n_bins}, missing_left ? counts[n_bins] : 0, node);
   if (cuts.first >= cuts.end) return;
   for (int64_t c = 0; c < n_channels; c += LANES) {
     Lanes start = missing_left ? load(sums + n_bins * n_channels + c) : Lanes{};

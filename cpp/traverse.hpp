@@ -5,12 +5,30 @@
 
 namespace doseforest {
 
-// The leaf of a row of raw values; NaN is a missing value.
-static inline int32_t leaf_of(const Node* nodes, int64_t root, const double* x) {
+static inline bool in_set(const uint64_t* set, int32_t bin) {
+  return (set[bin >> 6] >> (bin & 63)) & 1;
+}
+
+static inline const uint64_t* set_of(const Node& node, const uint64_t* sets) {
+  return sets + SET_WORDS * static_cast<int64_t>(node.threshold);
+}
+
+// The bin of a category's code: the rarest share the last.
+static inline int32_t bin_of_code(double code) {
+  return code < MAX_BINS - 1 ? static_cast<int32_t>(code) : MAX_BINS - 1;
+}
+
+// The leaf of a row of raw values; NaN is a missing value. Categories: some nodes may have sets.
+template <bool Categories>
+static inline int32_t leaf_of(const Node* nodes, const uint64_t* sets, int64_t root,
+                              const double* x) {
   const Node* node = nodes + root;
   while (!(node->flags & LEAF)) {
     const double value = x[node->feature];
-    const bool left = value <= node->threshold || (value != value && (node->flags & MISSING_LEFT));
+    bool left = value <= node->threshold || (value != value && (node->flags & MISSING_LEFT));
+    if (Categories && (node->flags & CATEGORICAL) && value == value) {
+      left = in_set(set_of(*node, sets), bin_of_code(value));
+    }
     node = nodes + node->left + !left;
   }
   return node->left;
@@ -21,13 +39,36 @@ static inline bool goes_left(int32_t bin, int32_t split_bin, bool missing_left,
   return bin == missing_bin ? missing_left : bin <= split_bin;
 }
 
-// The leaf of a row of binned values.
-static inline int32_t leaf_of_bins(const Node* nodes, int64_t root, const uint8_t* bins,
-                                   const int32_t* n_bins) {
+// The side of a split that a bin falls on, the bin of the missing values among them.
+struct Sides {
+  bool by_set;
+  int32_t bin;
+  bool missing_left;
+  int32_t missing_bin;
+  uint64_t set[SET_WORDS];  // with the bin of the missing values in it
+
+  bool left(int32_t own) const {
+    return by_set ? in_set(set, own) : goes_left(own, bin, missing_left, missing_bin);
+  }
+};
+
+static inline Sides sides_of(const Split& split, int32_t missing_bin) {
+  Sides sides{split.bin == BY_SET, split.bin, split.missing_left != 0, missing_bin, {}};
+  for (int word = 0; word < SET_WORDS; ++word) sides.set[word] = split.left_bins[word];
+  if (split.missing_left) sides.set[missing_bin >> 6] |= uint64_t{1} << (missing_bin & 63);
+  return sides;
+}
+
+// The leaf of a row of binned values; without `sets` no node is categorical.
+static inline int32_t leaf_of_bins(const Node* nodes, const uint64_t* sets, int64_t root,
+                                   const uint8_t* bins, const int32_t* n_bins) {
   const Node* node = nodes + root;
   while (!(node->flags & LEAF)) {
-    const bool left = goes_left(bins[node->feature], node->bin, node->flags & MISSING_LEFT,
-                                n_bins[node->feature]);
+    const int32_t bin = bins[node->feature], missing_bin = n_bins[node->feature];
+    bool left = goes_left(bin, node->bin, node->flags & MISSING_LEFT, missing_bin);
+    if (sets && (node->flags & CATEGORICAL) && bin != missing_bin) {
+      left = in_set(set_of(*node, sets), bin);
+    }
     node = nodes + node->left + !left;
   }
   return node->left;

@@ -6,7 +6,15 @@ import numpy as np
 
 from doseforest import CurveForest
 
-FOREST_ARRAYS = ("nodes", "gains", "roots", "leaf_sums", "leaf_weights", "fallback")
+FOREST_ARRAYS = (
+    "nodes",
+    "gains",
+    "roots",
+    "leaf_sums",
+    "leaf_weights",
+    "fallback",
+    "category_sets",
+)
 
 
 def single_tree(**parameters):

@@ -20,6 +20,7 @@ from doseforest import (
     RidgeMoments,
     load_forest,
 )
+from doseforest.dtypes import CATEGORICAL, LEAF
 from doseforest.prediction import forest_file
 from doseforest.prediction.container import read_container, write_container
 from forests import assert_same_bits, wavy_data
@@ -131,6 +132,148 @@ def test_a_forged_forest_with_right_checksums_is_refused(forest, tmp_path, forge
         load_forest(path)
 
 
+@pytest.fixture(scope="module", name="categorical_forest")
+def _categorical_forest():
+    x, y, _ = wavy_data(n=300, p=3, k=4)
+    rng = np.random.default_rng(1)
+    x[:, 0] = rng.integers(0, 3, 300)
+    x[:, 1] = rng.integers(0, 100, 300)
+    y += 10 * x[:, :1] + (x[:, 1:2] > 40) + 3 * (x[:, 2:] > 0)
+    fitted = CurveForest(3, min_node_size=10, random_state=0, categorical_features=[0, 1])
+    forest = fitted.fit(x, y).forest_
+    by_set = (forest.nodes["flags"] & CATEGORICAL) > 0
+    # The first set is of feature 0; the forgeries below count on it.
+    assert forest.nodes["feature"][by_set][0] == 0
+    assert set(forest.nodes["feature"]) == {0, 1, 2}
+    return forest
+
+
+def first_node(kind, feature):
+    """Number of the first node with a flag and a feature."""
+
+    def number(nodes):
+        return np.flatnonzero(((nodes["flags"] & kind) > 0) & (nodes["feature"] == feature))[0]
+
+    return number
+
+
+def broken_split(field, feature, value):
+    """Break a field of the first categorical node on a feature."""
+
+    def break_it(arrays):
+        number = first_node(CATEGORICAL, feature)(arrays["nodes"])
+        broken_node(field, number, value)(arrays)
+
+    return break_it
+
+
+def flag_a_number(arrays):
+    nodes = arrays["nodes"]
+    numeric = np.flatnonzero((nodes["flags"] & (LEAF | CATEGORICAL)) == 0)[0]
+    broken_node("flags", numeric, CATEGORICAL)(arrays)
+
+
+SET_FORGERIES = {
+    "a set that there is not": broken_split("threshold", 0, 10**6),
+    "a negative set": broken_split("threshold", 0, -1.0),
+    "half a set": broken_split("threshold", 0, 0.5),
+    "another node's set": broken_split("threshold", 0, 1.0),
+    "a set of numbers": broken_split("feature", 0, 2),
+    "a threshold on categories": broken_split("flags", 0, 0),
+    "a number by a set": flag_a_number,
+    "a leaf by a set": broken_node("flags", -1, LEAF | CATEGORICAL),
+    "a bin beyond the labels": set_value("category_sets", (0, 0), 8),
+    "a bin of the missing values": set_value("category_sets", (0, 3), 2**63),
+    "no sets": lambda arrays: arrays.pop("category_sets"),
+    "a set too few": lambda arrays: arrays.update(category_sets=arrays["category_sets"][:-1]),
+    "a set too many": lambda arrays: arrays.update(
+        category_sets=np.concatenate([arrays["category_sets"], arrays["category_sets"][:1]])
+    ),
+    "sets of three words": lambda arrays: arrays.update(
+        category_sets=np.ascontiguousarray(arrays["category_sets"][:, :3])
+    ),
+    "sets of another type": lambda arrays: arrays.update(
+        category_sets=arrays["category_sets"].astype("<i8")
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", SET_FORGERIES)
+def test_forged_sets_of_categories_are_refused(categorical_forest, tmp_path, forgery):
+    path = tmp_path / "model.dose"
+    categorical_forest.save(path)
+    container = read_container(path)
+    arrays = dict(container.arrays)
+    SET_FORGERIES[forgery](arrays)
+    write_container(path, container.metadata, arrays)
+    with pytest.raises(ForestFileError, match=r"model\.dose"):
+        load_forest(path)
+
+
+def entries(first=(0, 1, 2), second=tuple(range(100)), features=(0, 1)):
+    return [
+        {"feature": features[0], "labels": list(first)},
+        {"feature": features[1], "labels": list(second)},
+    ]
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        None,
+        [],
+        {},
+        "abc",
+        [1, 2],
+        [{"feature": 0}, {"feature": 1}],
+        [{**entry, "code": 1} for entry in entries()],
+        entries()[:1],
+        entries()[::-1],
+        entries(features=(0, 0)),
+        entries(features=(-1, 1)),
+        entries(features=(0, 3)),
+        entries(features=(False, True)),
+        [{"feature": 0, "labels": "abc"}, *entries()[1:]],
+        entries(first=(0, 1, "2")),
+        entries(first=(0, 1, 1)),
+        entries(first=(0, 1, 1.0)),
+        entries(first=(0, 1, None)),
+        entries(first=(0, 1, True)),
+        entries(first=(0, 1, [2])),
+        entries(first=(0, 1, 2**60)),
+        entries(first=(0, 1)),
+    ],
+)
+def test_forged_categories_are_refused(categorical_forest, tmp_path, categories):
+    path = tmp_path / "model.dose"
+    categorical_forest.save(path)
+    container = read_container(path)
+    assert container.metadata["categories"][0] == {
+        "feature": 0,
+        "labels": list(categorical_forest.categories[0]),
+    }
+    write_container(path, {**container.metadata, "categories": categories}, container.arrays)
+    with pytest.raises(ForestFileError, match=r"model\.dose"):
+        load_forest(path)
+
+
+def test_a_forest_whose_categories_were_dropped_is_refused(categorical_forest, tmp_path):
+    path = tmp_path / "model.dose"
+    categorical_forest.save(path)
+    container = read_container(path)
+    rest = {key: value for key, value in container.metadata.items() if key != "categories"}
+    write_container(path, rest, container.arrays)
+    with pytest.raises(ForestFileError, match="unknown node flags"):
+        load_forest(path)
+
+
+def test_a_forest_without_categories_is_stored_as_if_there_were_none(forest, tmp_path):
+    forest.save(tmp_path / "model.dose")
+    container = read_container(tmp_path / "model.dose")
+    assert "categories" not in container.metadata
+    assert "category_sets" not in container.arrays
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -216,7 +359,10 @@ def test_forests_of_every_released_format_stay_loadable(path):
         np.testing.assert_array_equal(answer(queries), expected)
 
 
-@pytest.mark.parametrize("path", sorted(STORED.glob("format_*.dose")), ids=lambda path: path.name)
+WRITTEN_AGAIN = sorted([*STORED.glob("format_*.dose"), *STORED.glob("categorical_*.dose")])
+
+
+@pytest.mark.parametrize("path", WRITTEN_AGAIN, ids=lambda path: path.name)
 def test_a_stored_forest_is_written_again_byte_for_byte(path, tmp_path):
     load_forest(path).save(tmp_path / "again.dose")
     assert (tmp_path / "again.dose").read_bytes() == path.read_bytes()

@@ -107,7 +107,9 @@ def test_the_scan_equals_its_twin(
     )
     splits = Splits.none(1)
     rule = statistic.rule(min_rows=min_rows, min_fraction=min_fraction)
-    _core.scan_histograms(n_bins, rule, features, sums, counts, 1, splits.gain, splits.cut)
+    _core.scan_histograms(
+        n_bins, rule, features, sums, counts, 1, splits.gain, splits.cut, splits.sets, None
+    )
     twin = scan_histograms(statistic, rules, n_bins, features, sums, counts)
     assert splits.gain[0] == pytest.approx(twin.gain[0], rel=1e-9, abs=1e-9)
 
@@ -123,11 +125,10 @@ def test_candidates_are_the_best_splits_of_the_features(seed, n_candidates):
     sums, counts = histograms_twin(bins, statistic.channels, n_bins, rows, ranges, features)
     splits = Splits.none(2 * n_candidates)
     rule = statistic.rule(min_rows=5, min_fraction=0.0)
-    _core.scan_histograms(
-        n_bins, rule, features, sums, counts, 2, splits.gain, splits.cut, n_candidates
-    )
+    found = splits.gain, splits.cut, splits.sets
+    _core.scan_histograms(n_bins, rule, features, sums, counts, 2, *found, None, n_candidates)
     rules = StopRules(min_node_size=5)
-    twin = scan_histograms(statistic, rules, n_bins, features, sums, counts, n_candidates)
+    twin = scan_histograms(statistic, rules, n_bins, features, sums, counts, None, n_candidates)
     np.testing.assert_allclose(splits.gain, twin.gain, rtol=1e-9)
     np.testing.assert_array_equal(splits.cut[:, 0], twin.cut[:, 0])
     order = splits.cut[: min(n_candidates, 6), 0].tolist()
@@ -143,7 +144,8 @@ def test_child_sums_equal_sums_over_the_rows_of_each_side(n_threads):
     splits = Splits.none(3)
     splits.cut[:] = [[0, 1, 0], [1, 2, 1], [2, 0, 0]]
     sums = np.full((3, 2, 7), np.nan)
-    _core.child_sums(bins, channels, n_bins, rows, ranges, splits.gain, splits.cut, n_threads, sums)
+    cuts = splits.gain, splits.cut, splits.sets
+    _core.child_sums(bins, channels, n_bins, rows, ranges, *cuts, n_threads, sums)
     for node, (feature, cut_bin, missing_left) in enumerate(splits.cut):
         inside = rows[slice(*ranges[node])]
         own = bins[inside, feature]
@@ -184,7 +186,9 @@ def test_partition_equals_a_stable_sort_by_side(n_threads):
         expected[begin:end] = np.concatenate([inside[left], inside[~left]])
         expected_middles.append(begin + left.sum())
     middles = np.empty(4, np.int64)
-    _core.partition(bins, n_bins, rows, ranges, splits.gain, splits.cut, n_threads, middles)
+    _core.partition(
+        bins, n_bins, rows, ranges, splits.gain, splits.cut, splits.sets, n_threads, middles
+    )
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(middles, expected_middles)
 

@@ -83,6 +83,7 @@ def test_the_public_names_are_the_promised_ones():
 
 PUBLIC_PARAMETERS = [
     "bag_size",
+    "categorical_features",
     "distance",
     "guard",
     "honesty",

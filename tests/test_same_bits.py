@@ -43,6 +43,23 @@ VARIANTS = {
         "statistic": SplitByScores((0.1, 0.0)),
         "guard": TreatmentGuard(min_treatment_variance=0.9),
     },
+    "categories": {"categorical_features": [2, 3]},
+    "categories, L1, drawn per node": {
+        "categorical_features": [2, 3],
+        "distance": "l1",
+        "zeta": 0.5,
+        "mtry": 3,
+    },
+    "categories under a guard": {
+        "categorical_features": [2, 3],
+        "guard": TreatmentGuard(min_treatment_variance=0.9),
+    },
+    "categories, user's distance": {
+        "categorical_features": [2, 3],
+        "distance": lambda a, b, q: np.abs(a - b).max(axis=-1),
+        "max_bins": 4,
+        "max_depth": 3,
+    },
 }
 
 
@@ -61,11 +78,23 @@ def columns_of(statistic, curves, doses, treatment):
     return curves, doses
 
 
+def with_codes(x, rng):
+    """Put codes, few and many of them, into columns 2 and 3; return what they do to the curves."""
+    effect = np.zeros((len(x), 10))
+    for column, n_codes in ((2, 6), (3, 60)):
+        codes = np.minimum(rng.geometric(3 / n_codes, len(x)) - 1, n_codes - 1)
+        x[:, column] = np.where(np.isnan(x[:, column]), np.nan, codes)
+        effect += rng.normal(size=(n_codes, 10))[codes]
+    return effect
+
+
 @pytest.fixture(params=VARIANTS, name="grow")
 def _grow(request):
     """Grow one of the variants on rows, optionally permuted, chunked or weighted."""
     x, y, doses = wavy_data(n=1500)
     rng = np.random.default_rng(9)
+    if "categorical_features" in VARIANTS[request.param]:
+        y = y + with_codes(x, rng)
     spread = rng.uniform(0.2, 1, size=len(x))
     weights = rng.uniform(0.5, 2, size=len(x))
     treatment = rng.uniform(0, 1, size=len(x))

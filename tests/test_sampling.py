@@ -113,6 +113,7 @@ def fillers(plan: SamplingPlan, n_trees: int, ids: NDArray[np.int64]) -> list[ND
         np.arange(n_trees),
         np.arange(n_trees),
         nodes.view(np.uint8),
+        None,
         np.zeros((len(ids), 1), np.uint8),
         np.ones(1, np.int32),
         ids,

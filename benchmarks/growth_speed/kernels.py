@@ -99,7 +99,16 @@ class KernelCase:
         rule = self.statistic.rule(min_rows=1, min_fraction=0.0)
         splits = Splits.none(SCAN_NODES)
         _core.scan_histograms(
-            self.n_bins, rule, self.features, self.sums, self.counts, 1, splits.gain, splits.cut
+            self.n_bins,
+            rule,
+            self.features,
+            self.sums,
+            self.counts,
+            1,
+            splits.gain,
+            splits.cut,
+            splits.sets,
+            None,
         )
 
 

@@ -56,6 +56,8 @@ def search(
     n_threads: int,
     gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
     cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
+    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4), or (…, 0) without categories
+    categorical: NDArray[np.uint8] | None,  # IN (n_features,); None: no feature is
     n_candidates: int = 1,
 ) -> None: ...
 def histograms(
@@ -78,6 +80,8 @@ def scan_histograms(
     n_threads: int,
     gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
     cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
+    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4), or (…, 0) without categories
+    categorical: NDArray[np.uint8] | None,  # IN (n_features,); None: no feature is
     n_candidates: int = 1,
 ) -> None: ...
 def child_sums(
@@ -88,6 +92,7 @@ def child_sums(
     ranges: NDArray[np.int64],  # IN (n_nodes, 2)
     gain: NDArray[np.float64],
     cut: NDArray[np.int32],
+    sets: NDArray[np.uint64],
     n_threads: int,
     sums: NDArray[np.float64],  # OUT (n_nodes, 2, n_channels)
 ) -> None: ...
@@ -105,6 +110,7 @@ def partition(
     ranges: NDArray[np.int64],
     gain: NDArray[np.float64],
     cut: NDArray[np.int32],
+    sets: NDArray[np.uint64],  # IN (n_nodes, 4), or (n_nodes, 0) without categories
     n_threads: int,
     middles: NDArray[np.int64],  # OUT (n_nodes,)
 ) -> None: ...
@@ -128,6 +134,7 @@ def fill_leaves(
     trees: NDArray[np.int64],
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
     bins: NDArray[np.uint8],
     channels: NDArray[np.float32],
     n_bins: NDArray[np.int32],
@@ -142,6 +149,7 @@ def route_bins(
     trees: NDArray[np.int64],
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
     bins: NDArray[np.uint8],
     n_bins: NDArray[np.int32],
     ids: NDArray[np.int64],
@@ -152,6 +160,7 @@ def route_bins(
 def route(
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
     x: NDArray[np.float64],
     n_threads: int,
     leaves: NDArray[np.int32],  # OUT (n_rows, n_trees)
@@ -159,6 +168,7 @@ def route(
 def average(
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
     leaf_sums: NDArray[np.float32],
     leaf_weights: NDArray[np.float32],
     x: NDArray[np.float64],

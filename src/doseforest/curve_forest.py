@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from doseforest.data.binning import MAX_BINS, fit_bins
 from doseforest.data.exact_grid import exact_channels
 from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
-from doseforest.data.table import BlockSource
+from doseforest.data.table import BlockSource, Categories, categories_of
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.engines.local import LocalEngine
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
@@ -28,7 +29,7 @@ from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.mean_splits import SplitByMeans
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
 from doseforest.growth.split_statistics import SplitRecipe, StatisticRows
-from doseforest.growth.statistic import Positivity
+from doseforest.growth.statistic import MeanCurveStatistic, Positivity
 from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
@@ -83,7 +84,11 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     leaf_curve : LeafCurve, optional
         How averaged leaf channels become a curve; by default they are the curve.
     max_bins : int, default=64
-        Bins of a feature, at most 255; missing values have one more.
+        Bins of a feature, at most 255; missing values have one more. Categories have a bin each,
+        beyond 255 the rarest share one.
+    categorical_features : list of names or places, optional
+        Columns of whole numbers that are codes of categories. Columns of text, and the categorical
+        types of pandas and polars, are categorical by themselves.
     n_jobs : int, optional
         Threads; by default every core that the process may use. Never changes the result.
     memory_limit : int, optional
@@ -143,6 +148,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         "positivity": [StrOptions({"conditional", "mixture"})],
         "leaf_curve": [HasMethods(["check_width", "solve", "to_json"]), None],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": ["array-like", None],
         "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
         "progress": ["boolean", None],
@@ -171,6 +177,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         positivity: Positivity = "conditional",
         leaf_curve: LeafCurve | None = None,
         max_bins: int = 64,
+        categorical_features: Sequence[str | int] | None = None,
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         progress: bool | None = None,
@@ -195,6 +202,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         self.positivity = positivity
         self.leaf_curve = leaf_curve
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.progress = progress
@@ -220,7 +228,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            numpy, pandas or polars; NaN and null are missing values.
+            numpy, pandas or polars; NaN and null are missing values. Splits on categories are by
+            sets of them; categories that a node has not seen go with its missing values.
         y : array of shape (n_rows, n_doses) or (n_rows,)
             The curve of each row on a grid of doses; trees split by it. With another
             ``statistic``, the columns that it sums.
@@ -262,6 +271,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             grows=grows,
             treatment=treatment,
             statistic=recipe,
+            categorical_features=self.categorical_features,
         )
         leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
         self._check_rules(inputs, leaf_curve)
@@ -270,6 +280,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         memory = self._memory_plan(inputs, recipe, plan, n_threads)
 
         table, weights = inputs.table, inputs.weights
+        categories = categories_of(table)
         statistic = recipe.lay_out(
             StatisticRows(
                 values=inputs.curves,
@@ -282,6 +293,12 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
                 positivity=self.positivity,
             )
         )
+        if categories and not isinstance(statistic, MeanCurveStatistic):
+            raise ValueError(
+                "The 'statistic' parameter of CurveForest must compare means (SplitByMeans, "
+                "SplitByMeanSlopes) when features are categorical. "
+                f"Got {type(recipe).__name__} and {len(categories)} categorical feature(s) instead."
+            )
         guard = None
         if self.guard is not None:
             guard = self.guard.fit(inputs.treatment, inputs.doses, weights)
@@ -305,6 +322,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             channels=exact_channels(inputs.leaf_channels, weights=weights, pad=False),
             weights=weights,
             sampling_ids=inputs.sampling_ids,
+            categorical=_marks(categories, table.n_features),
         )
         engine = LocalEngine(
             rows,
@@ -345,6 +363,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             n_training_rows=table.n_rows,
             feature_names=table.names,
             doses=None if inputs.doses is None else tuple(inputs.doses.tolist()),
+            categories=categories,
+            category_sets=grown.category_sets,
         )
         self.n_features_in_ = table.n_features
         if table.names is not None:
@@ -457,6 +477,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             n_trees=int(self.n_trees),
             min_node_size=int(self.min_node_size),
             plan=plan,
+            with_categories=bool(categories_of(inputs.table)),
         )
         return plan_memory(
             need,
@@ -511,3 +532,12 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _marks(categories: Categories, n_features: int) -> NDArray[np.uint8] | None:
+    """Return 1 for each categorical feature; None where there is none."""
+    if not categories:
+        return None
+    marks = np.zeros(n_features, np.uint8)
+    marks[list(categories)] = 1
+    return marks

@@ -15,7 +15,7 @@ ID_DTYPE = np.int64  # row and group ids, as users have them
 # One node of a finished forest: struct Node of cpp/layout.hpp, byte for byte.
 NODE_DTYPE = np.dtype(
     [
-        ("threshold", "<f8"),  # a raw value goes left when value <= threshold
+        ("threshold", "<f8"),  # a value goes left when value <= this; categorical: row of its set
         ("left", "<i4"),  # split: left child, the right one follows; leaf: leaf number
         ("feature", "<u2"),
         ("bin", "<u1"),  # a binned value goes left when bin <= this
@@ -25,6 +25,9 @@ NODE_DTYPE = np.dtype(
 LEAF = 1
 MISSING_LEFT = 2
 ZERO_MISSING = 4  # in boosted trees: zero counts as a missing value
+CATEGORICAL = 8  # in forests of curves: the bins of a set go left
+SET_WORDS = 4  # a set of bins is 256 bits, one for each; uint64
+BY_SET = -1  # in the place of a split's bin: a set of bins goes left
 MAX_FEATURES = 2**16 - 1  # what a node's feature field can hold
 
 Array = NDArray[Any]
@@ -32,3 +35,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BinArray = NDArray[np.uint8]
 ChannelArray = NDArray[np.float32]
+SetArray = NDArray[np.uint64]  # (n, SET_WORDS): bit b % 64 of word b // 64 stands for bin b
+
+
+def no_sets() -> SetArray:
+    """Category sets of a forest without a categorical node."""
+    return np.zeros((0, SET_WORDS), np.uint64)

@@ -28,7 +28,17 @@ def main() -> None:
     y = np.nan_to_num(x[:, :1]) * doses + rng.normal(size=(400, 4)) / 4
     forest = CurveForest(5, random_state=0).fit(x, y, doses=doses)
     store("", forest, forest.predict, x[:20])
+    store_categorical_forest()
     store_effect_forests()
+
+
+def store_categorical_forest() -> None:
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, [20, 5], size=(400, 2)).astype(float)
+    y = np.sin(codes[:, :1]) * np.linspace(0, 1, 4) + codes[:, 1:] % 2
+    codes[rng.random(codes.shape) < 0.1] = np.nan
+    forest = CurveForest(5, random_state=0, categorical_features=[0, 1]).fit(codes, y)
+    store("categorical_", forest, forest.predict, np.vstack([codes[:20], [[99.0, 99.0]]]))
 
 
 def store_effect_forests() -> None:

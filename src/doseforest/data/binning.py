@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import DRAW_BIN_SAMPLE, draw, stream, uniform
-from doseforest.data.table import BlockSource
+from doseforest.data.table import BlockSource, categories_of
 from doseforest.dtypes import BIN_DTYPE, BinArray, ChannelArray, FloatArray, IntArray
 
 MAX_BINS = 255  # a byte, less one code for missing values
@@ -65,7 +65,8 @@ def fit_bins(
     """Place bins at weighted quantiles; few distinct values keep a bin each.
 
     Beyond 200,000 rows the quantiles come from a sample by hash of the row ids; a feature with few
-    distinct values still keeps each of them.
+    distinct values still keeps each of them. Categories have a bin each, whatever `max_bins` is;
+    beyond 255 the rarest share the last.
 
     Examples
     --------
@@ -84,6 +85,8 @@ def fit_bins(
     if keep is not None:
         for feature, levels in _all_levels(source, sample, max_bins).items():
             edges[feature] = _midpoints(levels[:-1], levels[1:])
+    for feature, labels in categories_of(source).items():
+        edges[feature] = 0.5 + np.arange(min(len(labels), MAX_BINS) - 1, dtype=np.float64)
     starts = np.cumsum([0, *(len(own) for own in edges)], dtype=np.int64)
     return FeatureBins(np.concatenate(edges), starts)
 

@@ -6,8 +6,8 @@ blocks to be binned and scored without another change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +16,9 @@ from doseforest.data.checks import as_numbers
 from doseforest.dtypes import MAX_FEATURES, Array, FloatArray
 
 BLOCK_ROWS = 65_536
+
+Label = str | int | float  # of a category
+Categories = Mapping[int, tuple[Label, ...]]  # of a feature: code k stands for the k-th label
 
 
 @runtime_checkable
@@ -45,6 +48,7 @@ class ArrayTable:
     values: Array  # (n_rows, n_features), any real type
     names: tuple[str, ...] | None = None
     block_rows: int = BLOCK_ROWS
+    categories: Categories = field(default_factory=dict)  # of the columns that hold codes of labels
 
     @property
     def n_rows(self) -> int:
@@ -67,12 +71,14 @@ class ArrayTable:
                 raise ValueError(
                     "The 'X' parameter must hold finite numbers or NaN for missing values. "
                     f"Got {block[row, column]} in row {first + row}, "
-                    f"column {_label(self.names, int(column))} instead."
+                    f"column {column_label(self.names, int(column))} instead."
                 )
             yield first, block
 
 
-def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockSource:
+def as_table(
+    X: Any, *, expected_names: tuple[str, ...] | None = None, with_categories: bool = False
+) -> BlockSource:
     """Check a feature table and make it a block source.
 
     Parameters
@@ -81,6 +87,8 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
         Numbers and booleans; NaN, None and null are missing values.
     expected_names : tuple of str, optional
         The columns to take, in this order, when X is a frame.
+    with_categories : bool, default=False
+        Read columns of text and of categories too, as codes: `categories_of` tells their labels.
 
     Examples
     --------
@@ -89,9 +97,11 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
     (2, 2)
     """
     if isinstance(X, BlockSource):
+        if categories_of(X) and not with_categories:
+            raise _not_numeric(column_label(X.names, min(categories_of(X))), "categories")
         return _checked(_in_order(X, expected_names))
     if _is_frame(X):
-        return _frame_table(X, expected_names)
+        return _frame_table(X, expected_names, with_categories)
     if hasattr(X, "toarray"):
         raise TypeError(
             "The 'X' parameter must be a dense table: sparse input is not supported. "
@@ -109,6 +119,12 @@ def as_table(X: Any, *, expected_names: tuple[str, ...] | None = None) -> BlockS
     return _checked(ArrayTable(values))
 
 
+def categories_of(source: BlockSource) -> Categories:
+    """Labels of a source's categorical columns; most sources have none, and need not say so."""
+    categories: Categories = getattr(source, "categories", {})
+    return categories
+
+
 def _in_order(source: BlockSource, expected_names: tuple[str, ...] | None) -> BlockSource:
     if None not in (source.names, expected_names) and source.names != expected_names:
         raise ValueError(
@@ -122,7 +138,9 @@ def _is_frame(X: Any) -> bool:
     return hasattr(type(X), "columns")  # of the type: a lazy frame would have to compute its own
 
 
-def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
+def _frame_table(
+    X: Any, expected_names: tuple[str, ...] | None, with_categories: bool
+) -> BlockSource:
     import narwhals as nw
 
     try:
@@ -148,11 +166,29 @@ def _frame_table(X: Any, expected_names: tuple[str, ...] | None) -> BlockSource:
         columns = [columns[names.index(name)] for name in expected_names]
         names = list(expected_names)
     values = np.empty((len(frame), len(columns)))
+    categories = {}
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        values[:, j] = _column_values(column, name)
+        if with_categories and isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum):
+            values[:, j], categories[j] = _column_codes(column)
+        else:
+            values[:, j] = _column_values(column, name)
     # Labels that are not text, such as pandas' default numbers, name nothing.
     named = bool(names) and all(isinstance(name, str) for name in names)
-    return _checked(ArrayTable(values, tuple(names) if named else None))
+    own_names = tuple(names) if named else None
+    return _checked(ArrayTable(values, own_names, categories=categories))
+
+
+def _column_codes(column: Any) -> tuple[FloatArray, tuple[Any, ...]]:
+    """Codes of a column's labels, in no order that means anything, and the labels."""
+    import narwhals as nw
+
+    labels = column.drop_nulls().unique().to_list()
+    if not labels:
+        return np.full(len(column), np.nan), ()
+    codes = column.replace_strict(
+        labels, np.arange(len(labels)).tolist(), return_dtype=nw.Float64
+    ).to_numpy()
+    return np.asarray(codes, dtype=np.float64), tuple(labels)
 
 
 def _column_values(column: Any, name: Any) -> FloatArray:
@@ -165,11 +201,15 @@ def _column_values(column: Any, name: Any) -> FloatArray:
     elif column.null_count() == len(column):  # a column of nulls has no type of its own
         values = np.full(len(column), np.nan)
     else:
-        raise TypeError(
-            "The 'X' parameter must have numeric or boolean columns. "
-            f"Got column {name!r} of type {column.dtype} instead."
-        )
+        raise _not_numeric(repr(name), column.dtype)
     return np.asarray(values, dtype=np.float64)
+
+
+def _not_numeric(column: str, dtype: Any) -> TypeError:
+    return TypeError(
+        "The 'X' parameter must have numeric or boolean columns. "
+        f"Got column {column} of type {dtype} instead."
+    )
 
 
 def _checked(table: BlockSource) -> BlockSource:
@@ -184,5 +224,6 @@ def _checked(table: BlockSource) -> BlockSource:
     return table
 
 
-def _label(names: tuple[str, ...] | None, column: int) -> str:
+def column_label(names: tuple[str, ...] | None, column: int) -> str:
+    """Return a column as errors name it: its name, or its place."""
     return str(column) if names is None else repr(names[column])

@@ -168,7 +168,7 @@ def feature_places(
             f"Got {features!r} instead."
         )
     places = [_place(feature, name, names, n_features) for feature in features]
-    if not places and name != "controls":
+    if not places and name not in ("controls", "categorical_features"):
         raise ValueError(f"The {name!r} parameter must name at least one feature. Got none.")
     return np.unique(np.array(places, dtype=np.int64))
 

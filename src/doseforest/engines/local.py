@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.dtypes import Array, FloatArray, IntArray, SetArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.guards import SplitGuard, first_passing
@@ -67,6 +67,7 @@ class LocalEngine:
         self._growing = None if grows is None else np.flatnonzero(grows).astype(np.uint32)
         self._bins = rows.bins
         self._n_bins = rows.n_bins
+        self._categorical = rows.categorical
         self._statistic = statistic
         self._rules = rules
         self._plan = plan
@@ -89,6 +90,11 @@ class LocalEngine:
         if self._compiled:
             return FAMILIES_AT_ONCE
         return max(1, min(FAMILIES_AT_ONCE, int(self._histogram_bytes // (2 * self._slot_bytes))))
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether a split may be a set of categories."""
+        return self._categorical is not None
 
     @property
     def _slot_bytes(self) -> int:
@@ -129,7 +135,7 @@ class LocalEngine:
         features = self._features(nodes)
         if not self._compiled:
             return self._splits_by_callable(nodes, features)
-        splits = Splits.none(len(nodes) * self._n_candidates)
+        splits = Splits.none(len(nodes) * self._n_candidates, with_sets=self.has_categories)
         _core.search(
             self._bins,
             self._statistic.channels,
@@ -143,6 +149,8 @@ class LocalEngine:
             self._n_threads,
             splits.gain,
             splits.cut,
+            splits.sets,
+            self._categorical,
             self._n_candidates,
         )
         return splits
@@ -159,6 +167,7 @@ class LocalEngine:
             np.stack([nodes.start, nodes.end], axis=1),
             splits.gain,
             splits.cut,
+            splits.sets,
             self._n_threads,
             sums,
         )
@@ -175,6 +184,7 @@ class LocalEngine:
             ranges,
             splits.gain,
             splits.cut,
+            splits.sets,
             self._n_threads,
             middles,
         )
@@ -184,9 +194,11 @@ class LocalEngine:
         """Let go of what is kept for the children of these nodes: they will not be searched."""
         self._slots.release(nodes)
 
-    def fill(self, trees: IntArray, nodes: Array, n_leaves: int) -> LeafSums:
+    def fill(self, trees: IntArray, nodes: Array, sets: SetArray | None, n_leaves: int) -> LeafSums:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
-        return fill_leaves(self._leaf_rows, self._plan, trees, nodes, n_leaves, self._n_threads)
+        return fill_leaves(
+            self._leaf_rows, self._plan, trees, nodes, sets, n_leaves, self._n_threads
+        )
 
     def _rule(self) -> _core.SplitRule:
         return self._statistic.rule(
@@ -255,6 +267,7 @@ class LocalEngine:
             features,
             sums,
             counts,
+            self._categorical,
             self._n_candidates,
         )
 

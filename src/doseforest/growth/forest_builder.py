@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.binning import FeatureBins
-from doseforest.dtypes import LEAF, NODE_DTYPE, Array, FloatArray, IntArray
+from doseforest.dtypes import (
+    CATEGORICAL,
+    LEAF,
+    NODE_DTYPE,
+    Array,
+    FloatArray,
+    IntArray,
+    SetArray,
+    no_sets,
+)
 from doseforest.growth.grower import Engine, StopRules, grow_trees
 from doseforest.growth.node_table import prune_and_order
 from doseforest.timing import Stopwatch
@@ -24,6 +33,7 @@ class GrownTrees:
     roots: IntArray
     leaf_sums: NDArray[np.float32]
     leaf_weights: NDArray[np.float32]
+    category_sets: SetArray
 
 
 def build_trees(
@@ -59,7 +69,7 @@ def _grow_group(
         records = table.records(bins)
     n_leaves = int(((records["flags"] & LEAF) > 0).sum())
     with stopwatch("leaves"):
-        filled = engine.fill(trees, records, n_leaves)
+        filled = engine.fill(trees, records, table.sets, n_leaves)
     ordered = prune_and_order(records, table.gain, len(trees), filled.weights > 0)
     return GrownTrees(
         nodes=ordered.nodes,
@@ -67,6 +77,7 @@ def _grow_group(
         roots=ordered.roots,
         leaf_sums=filled.sums.astype(np.float32)[ordered.leaves],
         leaf_weights=filled.weights.astype(np.float32)[ordered.leaves],
+        category_sets=no_sets() if table.sets is None else table.sets[ordered.sets],
     )
 
 
@@ -75,19 +86,22 @@ def _join(groups: list[GrownTrees]) -> GrownTrees:
     n_nodes = sum(len(group.nodes) for group in groups)
     nodes = np.empty(n_nodes, NODE_DTYPE)
     roots = []
-    first_node = first_leaf = 0
+    first_node = first_leaf = first_set = 0
     for group in groups:
         own = nodes[first_node : first_node + len(group.nodes)]
         own[:] = group.nodes
         is_leaf = (own["flags"] & LEAF) > 0
         own["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
+        own["threshold"][(own["flags"] & CATEGORICAL) > 0] += first_set
         roots.append(group.roots + first_node)
         first_node += len(group.nodes)
         first_leaf += len(group.leaf_weights)
+        first_set += len(group.category_sets)
     return GrownTrees(
         nodes=nodes,
         gains=np.concatenate([group.gains for group in groups]),
         roots=np.concatenate(roots),
         leaf_sums=np.concatenate([group.leaf_sums for group in groups]),
         leaf_weights=np.concatenate([group.leaf_weights for group in groups]),
+        category_sets=np.concatenate([group.category_sets for group in groups]),
     )

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from doseforest.dtypes import Array, IntArray
+from doseforest.dtypes import Array, IntArray, SetArray
 from doseforest.growth.frontier import (
     Frontier,
     SearchNodes,
@@ -31,6 +31,10 @@ class Engine(Protocol):
     def capacity(self) -> int:
         """Families that may be searched at once under the memory cap."""
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether a split may be a set of categories."""
+
     def plant(self, trees: IntArray) -> IntArray:
         """Draw the rows of a group of trees and return how many grow each."""
 
@@ -43,7 +47,7 @@ class Engine(Protocol):
     def forget(self, nodes: IntArray) -> None:
         """Let go of what is kept for the children of these nodes: they will not be searched."""
 
-    def fill(self, trees: IntArray, nodes: Array, n_leaves: int) -> LeafSums:
+    def fill(self, trees: IntArray, nodes: Array, sets: SetArray | None, n_leaves: int) -> LeafSums:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
 
 
@@ -62,7 +66,7 @@ def grow_trees(engine: Engine, rules: StopRules, *, seed: int, trees: IntArray) 
     """Grow a group of trees to the end, the deepest nodes first."""
     n_rows = engine.plant(trees)
     ends = np.cumsum(n_rows)
-    table = NodeTable(len(trees))
+    table = NodeTable(len(trees), with_sets=engine.has_categories)
     roots = root_frontier(seed, trees, ends - n_rows, ends)
     frontier = _admitted(roots, rules)
     stack = [frontier] if len(frontier) else []

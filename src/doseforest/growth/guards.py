@@ -158,7 +158,7 @@ def first_passing(
     child_sums : callable
         From places of nodes and a split of each to the sums over their children.
     """
-    chosen = Splits.none(n_nodes)
+    chosen = Splits.none(n_nodes, with_sets=candidates.sets.shape[1] > 0)
     n_candidates = len(candidates.gain) // max(1, n_nodes)
     waiting = np.arange(n_nodes, dtype=np.int64)
     for rank in range(n_candidates):
@@ -170,6 +170,7 @@ def first_passing(
         passed = guard.passes(child_sums(waiting, splits))
         chosen.gain[waiting[passed]] = splits.gain[passed]
         chosen.cut[waiting[passed]] = splits.cut[passed]
+        chosen.sets[waiting[passed]] = splits.sets[passed]
         waiting = waiting[~passed]
     return chosen
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data import checks
+from doseforest.data.categories import learn_categories
 from doseforest.data.exact_grid import MAX_ROWS
 from doseforest.data.table import BlockSource, as_table
 from doseforest.dtypes import Array, ChannelArray, FloatArray, IntArray
@@ -57,6 +58,7 @@ def check_inputs(
     grows: Any = None,
     treatment: Any = None,
     statistic: SplitRecipe | None = None,
+    categorical_features: Any = None,
 ) -> GrowthInputs:
     """Check everything that `CurveForest.fit` is given; its docstring tells what is what.
 
@@ -66,7 +68,7 @@ def check_inputs(
     array([[0.5],
            [0.7]])
     """
-    table = as_table(X)
+    table = as_table(X, with_categories=True)
     n_rows = table.n_rows
     if n_rows > MAX_ROWS:
         raise ValueError(
@@ -93,7 +95,7 @@ def check_inputs(
         observed = checks.checked_columns(treatment, "treatment", n_rows, 1)[:, 0]
     ids = checks.checked_row_ids(row_ids, n_rows)
     return GrowthInputs(
-        table=table,
+        table=learn_categories(table, categorical_features),
         curves=curves,
         leaf_channels=leaf_values,
         doses=grid,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from doseforest.data.binning import SAMPLE_ROWS
 from doseforest.data.exact_grid import padded_width
 from doseforest.data.sampling import SamplingPlan
-from doseforest.dtypes import NODE_DTYPE
+from doseforest.dtypes import NODE_DTYPE, SET_WORDS
 from doseforest.machine import available_memory, readable_bytes
 
 HISTOGRAM_BYTES = 512 * 2**20  # more than this for kept histograms has not paid in any trial
@@ -45,6 +45,7 @@ def memory_need(
     n_trees: int,
     min_node_size: int,
     plan: SamplingPlan,
+    with_categories: bool = False,
 ) -> MemoryNeed:
     """Count the bytes of a fit."""
     tree_rows = plan.rows_per_tree(n_rows)
@@ -55,6 +56,7 @@ def memory_need(
             f"Got {n_trees} trees of up to {2 * tree_leaves} nodes instead; raise 'min_node_size'."
         )
     node_bytes = 2 * (NODE_DTYPE.itemsize + 8)  # two nodes a leaf, with their gains
+    node_bytes += 8 * SET_WORDS * with_categories  # one of the two is a split, perhaps by a set
     leaf_bytes = 4 * n_leaf_channels + 4
     sampled = min(n_rows, SAMPLE_ROWS)
     return MemoryNeed(

@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.binning import FeatureBins
-from doseforest.dtypes import LEAF, MISSING_LEFT, NODE_DTYPE, Array, FloatArray, IntArray
-from doseforest.growth.frontier import Splits
+from doseforest.dtypes import (
+    BY_SET,
+    CATEGORICAL,
+    LEAF,
+    MISSING_LEFT,
+    NODE_DTYPE,
+    Array,
+    FloatArray,
+    IntArray,
+    SetArray,
+)
+from doseforest.growth.frontier import Splits, empty_sets
 
 
 class NodeTable:
@@ -18,11 +28,12 @@ class NodeTable:
     The first nodes are the roots; children stand side by side, behind their parent.
     """
 
-    def __init__(self, n_trees: int) -> None:
+    def __init__(self, n_trees: int, *, with_sets: bool = False) -> None:
         self.n_nodes = n_trees
         self._cut = np.zeros((2 * n_trees, 3), np.int32)
         self._gain = np.zeros(2 * n_trees)
         self._left = np.full(2 * n_trees, -1, np.int64)
+        self._sets = empty_sets(2 * n_trees, with_sets)
 
     def split(self, nodes: IntArray, splits: Splits) -> IntArray:
         """Record splits and return the number of each new left child."""
@@ -33,12 +44,14 @@ class NodeTable:
         self._cut[nodes] = splits.cut
         self._gain[nodes] = splits.gain
         self._left[nodes] = left
+        self._sets[nodes] = splits.sets
         return left
 
     def _double(self) -> None:
         self._cut = np.concatenate([self._cut, np.zeros_like(self._cut)])
         self._gain = np.concatenate([self._gain, np.zeros_like(self._gain)])
         self._left = np.concatenate([self._left, np.full_like(self._left, -1)])
+        self._sets = np.concatenate([self._sets, np.zeros_like(self._sets)])
 
     @property
     def left(self) -> IntArray:
@@ -55,17 +68,31 @@ class NodeTable:
         """Gain of each node's split, 0 for a leaf."""
         return self._gain[: self.n_nodes]
 
+    @property
+    def is_categorical(self) -> NDArray[np.bool_]:
+        """Whether a node is split by a set of bins."""
+        chosen: NDArray[np.bool_] = (self.left >= 0) & (self.cut[:, 1] == BY_SET)
+        return chosen
+
+    @property
+    def sets(self) -> SetArray | None:
+        """Sets of the categorical nodes, in node order; None where there cannot be any."""
+        sets = self._sets[: self.n_nodes]
+        return sets[self.is_categorical] if sets.shape[1] else None
+
     def records(self, bins: FeatureBins) -> Array:
-        """Return the nodes as NODE_DTYPE records; leaves are numbered in node order."""
-        is_leaf = self.left < 0
+        """Return the nodes as NODE_DTYPE records; leaves and sets are numbered in node order."""
+        is_leaf, by_set = self.left < 0, self.is_categorical
         feature = np.where(is_leaf, 0, self.cut[:, 0]).astype(np.int64)
-        cut_bin = self.cut[:, 1].astype(np.int64)
+        cut_bin = np.where(by_set, 0, self.cut[:, 1]).astype(np.int64)
         records = np.zeros(self.n_nodes, NODE_DTYPE)
         records["threshold"] = np.where(is_leaf, 0.0, bins.threshold(feature, cut_bin))
         records["left"] = np.where(is_leaf, np.cumsum(is_leaf) - 1, self.left)
         records["feature"] = feature
         records["bin"] = np.where(is_leaf, 0, cut_bin)
         records["flags"] = np.where(is_leaf, LEAF, MISSING_LEFT * (self.cut[:, 2] > 0))
+        records["threshold"][by_set] = np.arange(by_set.sum())
+        records["flags"][by_set] |= CATEGORICAL
         return records
 
 
@@ -77,6 +104,7 @@ class OrderedTrees:
     gain: FloatArray  # (n_nodes,)
     roots: IntArray  # (n_trees,)
     leaves: IntArray  # (n_leaves,) each leaf's number before pruning
+    sets: IntArray  # (n_sets,) each set's number before pruning
 
 
 def prune_and_order(records: Array, gain: FloatArray, n_trees: int, filled: Array) -> OrderedTrees:
@@ -106,11 +134,15 @@ def prune_and_order(records: Array, gain: FloatArray, n_trees: int, filled: Arra
     old_leaves = nodes["left"][is_leaf].astype(np.int64)
     nodes["left"][is_leaf] = np.arange(len(old_leaves))
     nodes["left"][~is_leaf] = new_number[stand_in[nodes["left"][~is_leaf]]]
+    by_set = (nodes["flags"] & CATEGORICAL) > 0
+    old_sets = nodes["threshold"][by_set].astype(np.int64)
+    nodes["threshold"][by_set] = np.arange(len(old_sets))
     return OrderedTrees(
         nodes=nodes,
         gain=np.where(is_leaf, 0.0, gain[order]),
         roots=np.searchsorted(tree_of, np.arange(n_trees)),
         leaves=old_leaves,
+        sets=old_sets,
     )
 
 

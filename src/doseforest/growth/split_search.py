@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import Array, FloatArray
+from doseforest.dtypes import BY_SET, Array, FloatArray, SetArray
+from doseforest.growth.category_search import as_set, best_category_split
 from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.split_statistics import SplitStatistic
+from doseforest.growth.statistic import MeanCurveStatistic
+
+# Gain, (feature, bin or BY_SET, missing_left), and the set of a split by one.
+FoundSplit = tuple[float, tuple[int, int, bool], SetArray | None]
 
 
 def scan_histograms(
@@ -19,25 +24,66 @@ def scan_histograms(
     features: NDArray[np.int32],  # (n_nodes, n_selected)
     sums: FloatArray,  # (n_nodes, n_cells, n_channels)
     counts: Array,  # (n_nodes, n_cells)
+    categorical: NDArray[np.uint8] | None = None,  # (n_features,)
     n_candidates: int = 1,
 ) -> Splits:
     """Best splits of each histogram, one per feature, by gain and then by feature."""
-    splits = Splits.none(len(features) * n_candidates)
+    splits = Splits.none(len(features) * n_candidates, with_sets=categorical is not None)
     for node, own_features in enumerate(features):
-        found: list[tuple[float, int, int, bool]] = []
+        found: list[FoundSplit] = []
         start = 0
         for feature in own_features:
             cells = slice(start, start + n_bins[feature] + 1)
             start = cells.stop
-            cuts = _cuts(statistic, rules, sums[node, cells], counts[node, cells].astype(np.int64))
+            own_sums, own_counts = sums[node, cells], counts[node, cells].astype(np.int64)
+            if categorical is not None and categorical[feature]:
+                found += _best_set(int(feature), statistic, rules, own_sums, own_counts)
+                continue
+            cuts = _cuts(statistic, rules, own_sums, own_counts)
             if cuts:
                 gain, cut_bin, missing_left = max(cuts, key=lambda cut: cut[0])  # the first of them
-                found.append((gain, int(feature), cut_bin, missing_left))
-        found.sort(key=lambda split: (-split[0], split[1]))
-        for place, (gain, *cut) in enumerate(found[:n_candidates], node * n_candidates):
+                found.append((gain, (int(feature), cut_bin, missing_left), None))
+        found.sort(key=lambda split: (-split[0], split[1][0]))
+        for place, (gain, cut, own_set) in enumerate(found[:n_candidates], node * n_candidates):
             splits.gain[place] = gain
             splits.cut[place] = cut
+            if own_set is not None:
+                splits.sets[place] = own_set
     return splits
+
+
+def _best_set(
+    feature: int,
+    statistic: SplitStatistic,
+    rules: StopRules,
+    sums: FloatArray,
+    counts: NDArray[np.int64],
+) -> list[FoundSplit]:
+    """Best set of categories of a feature, if there is any."""
+    assert isinstance(statistic, MeanCurveStatistic)  # others refuse categories
+    total, n_rows = sums.sum(axis=0), int(counts.sum())
+    smallest = _smallest_child(rules, n_rows)
+
+    def gains(left: FloatArray, left_rows: NDArray[np.int64]) -> FloatArray:
+        admissible = (left_rows >= smallest) & (n_rows - left_rows >= smallest)
+        out = np.full(len(left), -np.inf)
+        if admissible.any():
+            out[admissible] = split_gains(
+                statistic, left[admissible], left_rows[admissible], total, n_rows
+            )
+        return out
+
+    found = best_category_split(statistic, sums, counts, gains)
+    if found is None or not found.gain > -np.inf:
+        return []
+    missing_left = bool(found.left[-1]) if counts[-1] else 2 * found.left_rows >= n_rows
+    cut = feature, BY_SET, missing_left
+    return [(found.gain, cut, as_set(found.left, counts, missing_left))]
+
+
+def _smallest_child(rules: StopRules, n_rows: int) -> int:
+    by_share = int(np.ceil(rules.min_child_fraction * n_rows * (1 - 1e-12)))  # 7 of 100 at 0.07
+    return max(rules.min_node_size, by_share, 1)
 
 
 def _cuts(
@@ -46,8 +92,7 @@ def _cuts(
     """Best cut of one feature for each side that its missing values may take."""
     n_bins = len(counts) - 1
     total, n_rows = sums.sum(axis=0), int(counts.sum())
-    by_share = int(np.ceil(rules.min_child_fraction * n_rows * (1 - 1e-12)))  # 7 of 100 at 0.07
-    smallest = max(rules.min_node_size, by_share, 1)
+    smallest = _smallest_child(rules, n_rows)
     best = []
     for missing_left in (False, True) if counts[-1] else (False,):
         left = np.cumsum(sums[:-1], axis=0) + missing_left * sums[-1]

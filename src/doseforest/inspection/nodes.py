@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from doseforest.dtypes import LEAF, MISSING_LEFT, Array, IntArray
+from doseforest.data.binning import MAX_BINS
+from doseforest.dtypes import CATEGORICAL, LEAF, MISSING_LEFT, Array, IntArray
 
 if TYPE_CHECKING:
     from doseforest.prediction.forest import Forest
+
+SHOWN_LABELS = 6
 
 
 def feature_label(names: Sequence[str] | None, feature: int) -> str:
@@ -30,10 +33,24 @@ def split_text(forest: Forest, node: int, precision: int) -> str:
     own = forest.nodes[node]
     label = feature_label(forest.feature_names, int(own["feature"]))
     missing_left = bool(own["flags"] & MISSING_LEFT)
+    side = "left" if missing_left else "right"
+    if own["flags"] & CATEGORICAL:
+        return f"{label} in {_labels_text(forest, node)}, missing {side}"
     if np.isposinf(own["threshold"]) and not missing_left:
         return f"{label} is not missing"
-    side = "left" if missing_left else "right"
     return f"{label} <= {own['threshold']:.{precision}g}, missing {side}"
+
+
+def _labels_text(forest: Forest, node: int) -> str:
+    """Labels that go left at a categorical split, the most frequent first."""
+    own = forest.nodes[node]
+    labels = forest.categories[int(own["feature"])]
+    words = forest.category_sets[int(own["threshold"])]
+    bins = np.minimum(np.arange(len(labels)), MAX_BINS - 1)  # the rarest share the last
+    is_left = (words[bins // 64] >> (bins % 64).astype(np.uint64)) & np.uint64(1) > 0
+    left = [repr(labels[code]) for code in np.flatnonzero(is_left)]
+    more = [f"… {len(left) - SHOWN_LABELS} more"] if len(left) > SHOWN_LABELS else []
+    return "{" + ", ".join(left[:SHOWN_LABELS] + more) + "}"
 
 
 def checked_depth(max_depth: int) -> int:

@@ -71,6 +71,7 @@ def _leaf_shares(
         trees,
         forest.roots[trees],
         forest.nodes.view(np.uint8),
+        forest.core_sets,
         rows.bins,
         rows.n_bins,
         rows.sampling_ids,

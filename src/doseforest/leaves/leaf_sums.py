@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan
-from doseforest.dtypes import Array, BinArray, ChannelArray, FloatArray, IntArray
+from doseforest.dtypes import Array, BinArray, ChannelArray, FloatArray, IntArray, SetArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class LeafRows:
     channels: ChannelArray  # (n_rows, n_leaf_channels), times the weights, on the exact grid
     weights: ChannelArray | None  # (n_rows,)
     sampling_ids: IntArray  # (n_rows,)
+    categorical: NDArray[np.uint8] | None = None  # (n_features,): 1 where bins are categories
 
     def where(self, kept: NDArray[np.bool_]) -> LeafRows:
         """Return some of the rows."""
@@ -30,6 +31,7 @@ class LeafRows:
             channels=self.channels[kept],
             weights=None if self.weights is None else self.weights[kept],
             sampling_ids=self.sampling_ids[kept],
+            categorical=self.categorical,
         )
 
     def mean(self) -> FloatArray:
@@ -54,6 +56,7 @@ def fill_leaves(
     plan: SamplingPlan,
     trees: IntArray,
     nodes: Array,
+    sets: SetArray | None,
     n_leaves: int,
     n_threads: int,
 ) -> LeafSums:
@@ -64,6 +67,7 @@ def fill_leaves(
         trees,
         np.arange(len(trees), dtype=np.int64),
         nodes.view(np.uint8),
+        sets,
         rows.bins,
         rows.channels,
         rows.n_bins,

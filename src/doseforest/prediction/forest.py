@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
+from doseforest.data.categories import recoded
 from doseforest.data.sampling import SamplingPlan
-from doseforest.data.table import BlockSource, as_table
-from doseforest.dtypes import ID_DTYPE, Array, FloatArray, IntArray
+from doseforest.data.table import BlockSource, Categories, as_table
+from doseforest.dtypes import ID_DTYPE, Array, FloatArray, IntArray, SetArray, no_sets
 from doseforest.inspection.forest_views import ForestViews
 from doseforest.inspection.nodes import node_depths
 from doseforest.leaves.leaf_curves import LeafCurve
@@ -43,11 +44,18 @@ class Forest(ForestViews):
     n_training_rows: int
     feature_names: tuple[str, ...] | None = None
     doses: tuple[float, ...] | None = None  # what the columns of a curve stand for
+    categories: Categories = field(default_factory=dict)  # labels of the categorical features
+    category_sets: SetArray = field(default_factory=no_sets)  # (n_sets, 4) bins that go left
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.roots)
+
+    @property
+    def core_sets(self) -> SetArray | None:
+        """Category sets as the compiled core takes them: None where no node has one."""
+        return self.category_sets if len(self.category_sets) else None
 
     @property
     def n_leaves(self) -> int:
@@ -106,7 +114,14 @@ class Forest(ForestViews):
         leaves = np.empty((table.n_rows, self.n_trees), np.int32)
         for first, block in table.blocks():
             own = leaves[first : first + len(block)]
-            _core.route(self.roots, self.nodes.view(np.uint8), block, thread_count(n_jobs), own)
+            _core.route(
+                self.roots,
+                self.nodes.view(np.uint8),
+                self.core_sets,
+                block,
+                thread_count(n_jobs),
+                own,
+            )
         return leaves
 
     def save(self, path: str | Path) -> None:
@@ -117,14 +132,16 @@ class Forest(ForestViews):
 
     def checked_table(self, X: Any) -> BlockSource:
         """Queries as blocks of rows with the features of the training table."""
-        table = as_table(X, expected_names=self.feature_names)
+        table = as_table(
+            X, expected_names=self.feature_names, with_categories=bool(self.categories)
+        )
         if table.n_features != self.n_features:
             raise ValueError(
                 "The 'X' parameter must have the features of the training table: "
                 f"X has {table.n_features} features, but Forest is expecting {self.n_features} "
                 "features as input."
             )
-        return table
+        return recoded(table, self.categories)
 
     def tree_depths(self) -> IntArray:
         """Depth of each tree; 0 for a lone leaf."""
@@ -146,6 +163,7 @@ class Forest(ForestViews):
             _core.average(
                 self.roots,
                 self.nodes.view(np.uint8),
+                self.core_sets,
                 self.leaf_sums,
                 self.leaf_weights,
                 block,

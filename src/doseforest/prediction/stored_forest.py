@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.sampling import HONESTY_CODES, SamplingPlan
-from doseforest.dtypes import LEAF, MAX_FEATURES, MISSING_LEFT, NODE_DTYPE, Array
+from doseforest.data.table import Categories
+from doseforest.dtypes import CATEGORICAL, LEAF, MAX_FEATURES, MISSING_LEFT, NODE_DTYPE, Array
 from doseforest.leaves.leaf_curves import LEAF_CURVES, leaf_curve_from_json
 from doseforest.prediction.container import ForestFileError
 from doseforest.prediction.forest import Forest
 from doseforest.prediction.node_checks import check_trees
+from doseforest.prediction.stored_categories import check_sets, read_categories, store_categories
 from doseforest.prediction.value_checks import FLOATS, INTEGERS, FileChecks
 
 CHECKS = FileChecks("forest")
@@ -30,6 +32,9 @@ _ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {  # type and number of dimensio
     "leaf_weights": (np.dtype("<f4"), 1),
     "fallback": (FLOATS, 1),
 }
+
+
+_SETS = "category_sets"  # only where there are categories
 
 
 def store_forest(forest: Forest, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
@@ -59,7 +64,11 @@ def store_forest(forest: Forest, prefix: str = "") -> tuple[dict[str, Any], dict
         "feature_names": None if forest.feature_names is None else list(forest.feature_names),
         "doses": None if forest.doses is None else list(forest.doses),
     }
-    return metadata, {_place(prefix, name): getattr(forest, name) for name in _ARRAYS}
+    arrays = {_place(prefix, name): getattr(forest, name) for name in _ARRAYS}
+    if forest.categories:
+        metadata["categories"] = store_categories(forest.categories)
+        arrays[_place(prefix, _SETS)] = forest.category_sets
+    return metadata, arrays
 
 
 def read_forest(
@@ -79,6 +88,10 @@ def read_forest(
     }
     names, doses = metadata["feature_names"], metadata["doses"]
     n_features = CHECKS.count(metadata, "n_features", 1, MAX_FEATURES)
+    categories: Categories = {}
+    if "categories" in metadata:
+        categories = read_categories(metadata["categories"], n_features)
+        own[_SETS] = CHECKS.array(arrays, _place(prefix, _SETS), np.dtype("<u8"), 2)
     forest = Forest(
         **own,
         plan=_plan(metadata["plan"]),
@@ -87,6 +100,7 @@ def read_forest(
         n_training_rows=CHECKS.count(metadata, "n_training_rows", 1, 2**40),
         feature_names=None if names is None else CHECKS.names(names, n_features, "feature"),
         doses=None if doses is None else tuple(float(dose) for dose in doses),
+        categories=categories,
     )
     _check(forest)
     return forest
@@ -137,7 +151,8 @@ def _check(forest: Forest) -> None:
         forest.roots,
         n_leaves=n_leaves,
         n_features=forest.n_features,
-        flags=LEAF | MISSING_LEFT,
+        flags=LEAF | MISSING_LEFT | (CATEGORICAL if forest.categories else 0),
         owner="forest",
     )
+    check_sets(forest.nodes, forest.category_sets, forest.categories)
     require(bool((forest.leaf_weights >= 0).all()), "has a negative leaf weight")

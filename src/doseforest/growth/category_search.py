@@ -1,0 +1,193 @@
+"""Which categories go left, in NumPy: candidates for the search in `growth/split_search.py`.
+
+The twin of cpp/categories.hpp, which tells the rules: every subset of few categories; many are cut
+in the order of an axis of their mean curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.dtypes import SET_WORDS, FloatArray, IntArray, SetArray
+from doseforest.growth.distances import CURVE_DISTANCES
+from doseforest.growth.statistic import MeanCurveStatistic
+
+MAX_ENUMERATED = 8  # bins with rows up to which every subset is tried
+POWER_STEPS = 8
+MAX_ORDERS = 4
+
+BoolArray = NDArray[np.bool_]
+Gains = Callable[[FloatArray, IntArray], FloatArray]  # of left sums and rows
+
+
+@dataclass(frozen=True, slots=True)
+class CategorySplit:
+    """Bins of a feature that go left, and with which gain."""
+
+    gain: float
+    left: BoolArray  # (n_bins + 1,), the missing values at the end
+    left_rows: int
+
+
+def best_category_split(
+    statistic: MeanCurveStatistic,
+    sums: FloatArray,  # (n_bins + 1, n_channels), the missing values at the end
+    counts: IntArray,  # (n_bins + 1,)
+    gains: Gains,
+) -> CategorySplit | None:
+    """Best set of categories of one histogram; None where no split is admissible.
+
+    `gains` gives -inf or NaN to a left side that is not admissible.
+    """
+    present = np.flatnonzero(counts[:-1])
+    if len(present) <= MAX_ENUMERATED:
+        return _better(None, _subsets(present, counts), sums, counts, gains)
+    best = None
+    axis = _principal_axis(statistic, sums, counts, present)
+    for _ in range(MAX_ORDERS):
+        order = present if axis is None else _order_along(statistic, sums, counts, present, axis)
+        found = _better(best, _cuts(order, counts), sums, counts, gains)
+        if found is best or found is None or axis is None:
+            return found
+        best = found
+        left = sums[best.left].sum(axis=0)
+        difference = _difference(statistic, left, best.left_rows, sums, counts)
+        axis = _axis(statistic, _direction(statistic, difference))
+    return best
+
+
+def as_set(left: BoolArray, counts: IntArray, missing_left: bool) -> SetArray:
+    """Set of the bins that go left; bins without rows go where missing values go.
+
+    >>> as_set(np.array([True, False, True, False]), np.array([2, 1, 3, 0]), False)[0]
+    np.uint64(5)
+    """
+    goes_left = np.where(counts[:-1] > 0, left[:-1], missing_left)
+    bits = np.zeros(64 * SET_WORDS, np.uint64)
+    bits[: len(goes_left)] = goes_left
+    places = np.arange(64, dtype=np.uint64)
+    words: SetArray = (bits.reshape(SET_WORDS, 64) << places).sum(axis=1, dtype=np.uint64)
+    return words
+
+
+def _better(
+    best: CategorySplit | None,
+    candidates: BoolArray,  # (n_candidates, n_bins + 1)
+    sums: FloatArray,
+    counts: IntArray,
+    gains: Gains,
+) -> CategorySplit | None:
+    """Return the first candidate of the largest gain if it beats the best so far."""
+    left_rows = candidates @ counts
+    own = gains(candidates @ sums, left_rows)  # sums are exact in any order
+    if not np.isfinite(own).any():
+        return best
+    winner = int(np.nanargmax(own))
+    if best is not None and not own[winner] > best.gain:
+        return best
+    return CategorySplit(float(own[winner]), candidates[winner], int(left_rows[winner]))
+
+
+def _subsets(present: IntArray, counts: IntArray) -> BoolArray:
+    """Every subset with the first bin in it; missing values are one more item."""
+    items = np.append(present, len(counts) - 1) if counts[-1] else present
+    numbers = np.arange(2 ** (len(items) - 1))
+    sides = (numbers[:, None] >> np.arange(len(items) - 1)) & 1
+    candidates = np.zeros((len(numbers), len(counts)), bool)
+    candidates[:, items[0]] = True
+    candidates[:, items[1:]] = sides > 0
+    return candidates
+
+
+def _cuts(order: IntArray, counts: IntArray) -> BoolArray:
+    """The first bins of an order, with the missing values on the right, then on the left."""
+    rank = np.full(len(counts), len(order))
+    rank[order] = np.arange(len(order))
+    cuts = rank <= np.arange(len(order))[:, None]
+    if not counts[-1]:
+        return cuts
+    with_missing = cuts.copy()
+    with_missing[:, -1] = True
+    return np.concatenate([cuts, with_missing])
+
+
+def _weight(statistic: MeanCurveStatistic, sums: FloatArray, counts: IntArray | int) -> FloatArray:
+    if statistic.weighted:
+        return sums[..., statistic.weight_channel]
+    return np.asarray(counts, dtype=np.float64)
+
+
+def _difference(
+    statistic: MeanCurveStatistic,
+    own: FloatArray,
+    rows: IntArray | int,
+    sums: FloatArray,
+    counts: IntArray,
+) -> FloatArray:
+    """Mean curves less the node's, times both weights, over the curve channels."""
+    total = sums.sum(axis=0)
+    node_weight = _weight(statistic, total, int(counts.sum()))
+    curves = slice(statistic.n_doses)
+    weight = _weight(statistic, own, rows)
+    difference: FloatArray = own[..., curves] * node_weight - weight[..., None] * total[curves]
+    return difference
+
+
+def _direction(statistic: MeanCurveStatistic, difference: FloatArray) -> FloatArray:
+    """Direction whose product with a difference is its norm; a user's distance counts as L2."""
+    norm = CURVE_DISTANCES[statistic.distance].norm if isinstance(statistic.distance, str) else 1
+    directions: dict[int, FloatArray] = {
+        0: np.sign(difference),
+        1: difference,
+        2: np.eye(len(difference))[np.abs(difference).argmax()],
+    }
+    return directions[norm]
+
+
+def _axis(statistic: MeanCurveStatistic, direction: FloatArray) -> FloatArray | None:
+    """Direction of size 1, its largest value positive, times the points' weights."""
+    counted = np.where(statistic.point_weights > 0, direction, 0.0)
+    largest = counted[np.abs(counted).argmax()]
+    axis: FloatArray = direction / (largest or 1.0) * statistic.point_weights
+    return axis if largest else None
+
+
+def _principal_axis(
+    statistic: MeanCurveStatistic, sums: FloatArray, counts: IntArray, present: IntArray
+) -> FloatArray | None:
+    """Axis along which mean curves vary most: the power method from the one farthest out."""
+    weight = _weight(statistic, sums[present], counts[present])
+    heavy = weight > 0
+    own = present[heavy]
+    differences = _difference(statistic, sums[own], counts[own], sums, counts)
+    spread = (differences**2 * statistic.point_weights).sum(axis=1) / weight[heavy]
+    if not spread.any():
+        return None
+    axis = _axis(statistic, differences[spread.argmax()])
+    for _ in range(POWER_STEPS):
+        if axis is None:
+            break
+        scores = (differences * axis).sum(axis=1) / weight[heavy]
+        following = _axis(statistic, (differences * scores[:, None]).sum(axis=0))
+        if following is None:
+            break
+        axis = following
+    return axis
+
+
+def _order_along(
+    statistic: MeanCurveStatistic,
+    sums: FloatArray,
+    counts: IntArray,
+    present: IntArray,
+    axis: FloatArray,
+) -> IntArray:
+    """Bins by their mean along an axis, ties by bin; those without weight have the node's mean."""
+    weight = _weight(statistic, sums[present], counts[present])
+    differences = _difference(statistic, sums[present], counts[present], sums, counts)
+    scores = (differences * axis).sum(axis=1) / np.where(weight > 0, weight, 1.0)
+    return present[np.argsort(np.where(weight > 0, scores, 0.0), kind="stable")]
