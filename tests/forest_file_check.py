@@ -79,7 +79,8 @@ def _effect_answers(
 def _has_ordinary_numbers(path: Path) -> bool:
     container = read_container(path)
     told = [owner[key] for owner, key in places(container.metadata)]
-    numbers: list[Any] = [min(abs(own), 1e300) for own in told if isinstance(own, int | float)]
+    told = [own for own in told if isinstance(own, int | float)]
+    numbers: list[Any] = [float(min(abs(own), 1e300)) for own in told]  # whole ones may be huge
     for array in container.arrays.values():
         fields = [array[name] for name in array.dtype.names] if array.dtype.names else [array]
         numbers += [own.astype(np.float64).ravel() for own in fields if own.dtype.kind == "f"]

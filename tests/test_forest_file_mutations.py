@@ -100,3 +100,10 @@ def test_a_huge_number_excuses_an_answer_that_is_not_finite(tmp_path):
     pieces[place] = type(pieces[place])("fallback", "<f8", [len(values)], values.tobytes())
     metadata = {**parts.metadata, "leaf_curve": {"kind": "ratio", "shrinkage": 1e10}}
     assert check_file(sealed(Parts(metadata, tuple(pieces))), tmp_path / "model.dose")
+
+
+@pytest.mark.parametrize("dose", [2**64, 10**300])
+def test_whole_numbers_of_any_size_are_judged(dose, tmp_path):
+    parts = take_apart(SEEDS[-1].read_bytes())
+    metadata = {**parts.metadata, "doses": [0.0, 0.5, 0.75, dose]}
+    assert check_file(sealed(Parts(metadata, parts.pieces)), tmp_path / "model.dose")
