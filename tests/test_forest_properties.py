@@ -11,7 +11,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doseforest import CurveForest, MeanCurve, RatioCurve, RidgeMoments, load_forest
+from doseforest import (
+    CurveForest,
+    MeanCurve,
+    RatioCurve,
+    RidgeMoments,
+    SplitByMeanSlopes,
+    SplitByRatios,
+    TreatmentGuard,
+    load_forest,
+)
 from doseforest.growth.distances import CURVE_DISTANCES
 from forests import assert_same_bits
 
@@ -67,6 +76,12 @@ def cases(draw):
             once["doses"] = np.cumsum(rng.uniform(0.1, 3, size=k))
         case "quadrature":
             once["quadrature"] = rng.integers(0, 3, size=k) + (np.arange(k) == 0)
+    if draw(st.booleans()):
+        parameters["categorical_features"] = np.flatnonzero(few).tolist()
+    _add_statistic(draw, rng, by_row, once, parameters)
+    if draw(st.booleans()):
+        parameters["guard"] = TreatmentGuard(min_treatment_variance=draw(st.floats(0.01, 1.5)))
+        by_row["treatment"] = rng.normal(size=n)
     return Case(parameters, x, by_row, once)
 
 
@@ -130,10 +145,26 @@ def _add_leaves(draw, rng, by_row, parameters):
             by_row["leaf_channels"] = np.column_stack([*upper, z * by_row["y"][:, :1]])
 
 
+def _add_statistic(draw, rng, by_row, once, parameters):
+    n, k = by_row["y"].shape
+    kind = draw(st.sampled_from(["means", "slopes", "ratios"]))
+    if kind == "slopes" and "doses" in once and k > 1:
+        parameters["statistic"] = SplitByMeanSlopes()
+    elif kind == "ratios" and not parameters["zeta"]:
+        parameters["statistic"] = SplitByRatios()
+        parameters.pop("categorical_features", None)  # refused
+        kernel = rng.uniform(0, 1, size=(n, k)) * (rng.random((n, k)) < 0.5)
+        by_row.setdefault("leaf_channels", by_row["y"])
+        by_row["y"] = np.hstack([by_row["y"] * kernel, kernel])
+
+
 def queries_of(case):
     """Rows of the table, rows between them, and one beyond."""
     x = case.x[:20]
-    return np.vstack([x, x[::-1] / 2, np.full((1, x.shape[1]), 1e9), np.full_like(x[:1], np.nan)])
+    between = x[::-1] / 2
+    codes = case.parameters.get("categorical_features") or []
+    between[:, codes] = np.floor(between[:, codes])
+    return np.vstack([x, between, np.full((1, x.shape[1]), 1e9), np.full_like(x[:1], np.nan)])
 
 
 ALL_OPTIONS = settings(max_examples=150, derandomize=True, deadline=None)
