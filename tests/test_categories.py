@@ -321,3 +321,20 @@ def test_trees_are_told_with_their_labels():
     forest = CurveForest(1, sample_fraction=1.0, honesty="none", random_state=0).fit(frame, y)
     first = forest.tree_text().splitlines()[0]
     assert first.startswith("city in {'Bonn', 'Ulm'}, missing left")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_300_categories_gain_no_less_than_in_the_order_of_any_target(seed):
+    rng = np.random.default_rng(seed)
+    frequency = 1 / np.arange(20, 320)
+    codes = rng.choice(300, size=12_000, p=frequency / frequency.sum())
+    curves = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6))
+    y = curves[codes] + rng.normal(size=(12_000, 6))
+    settings = {"max_depth": 1, "honesty": "none", "sample_fraction": 1.0, "random_state": 0}
+    native = CurveForest(1, categorical_features=[0], **settings).fit(codes[:, None], y)
+    labels = np.array(native.forest_.categories[0])
+    bins = np.minimum(np.argsort(labels)[np.searchsorted(np.sort(labels), codes)], 254)
+    for target in (*y.T, y.mean(axis=1)):
+        means = np.bincount(bins, target) / np.bincount(bins)
+        numeric = CurveForest(1, max_bins=255, **settings).fit(means[bins][:, None], y)
+        assert native.forest_.gains[0] >= numeric.forest_.gains[0] * (1 - 1e-9)
