@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from doseforest import DistilledForest, EffectForest, Forest, ForestFileError, load_forest
 from doseforest.prediction.container import read_container
@@ -50,12 +51,26 @@ def _check_answers(model: Any, finite: bool) -> None:
     rows = np.random.default_rng(0).normal(size=(len(ROW_SIZES), n_features)) * ROW_SIZES
     rows[2, ::2] = np.nan
     answers = _forest_answers if isinstance(model, Forest) else _effect_answers
-    for values in answers(model, rows):
+    for values in answers(model, _with_labels(model, rows)):
         if len(values) != len(rows) or (finite and not np.isfinite(values).all()):
             raise InsaneForestError(f"answers {values}")
 
 
-def _forest_answers(forest: Forest, rows: np.ndarray) -> Iterator[np.ndarray]:
+def _with_labels(model: Any, rows: np.ndarray) -> Any:
+    """The rows, as a frame with labels in it where features are categorical."""
+    if not isinstance(model, Forest) or not model.categories:
+        return rows
+    columns: dict[int, Any] = dict(enumerate(rows.T))
+    for feature, labels in model.categories.items():
+        known = [labels[k % len(labels)] if labels else None for k in range(len(rows) - 1)]
+        columns[feature] = [*known, None]
+    frame = pd.DataFrame(columns)
+    if model.feature_names is not None:
+        frame.columns = pd.Index(model.feature_names)
+    return frame
+
+
+def _forest_answers(forest: Forest, rows: Any) -> Iterator[np.ndarray]:
     yield forest.predict(rows, n_jobs=1)
     yield forest.predict_oob(rows, n_jobs=1)
     leaves = forest.apply(rows, n_jobs=1)

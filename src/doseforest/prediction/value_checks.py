@@ -68,12 +68,13 @@ class FileChecks:
         return bool(value)
 
     def names(self, names: Any, n_names: int, what: str) -> tuple[str, ...]:
-        """Return as many texts as there should be."""
+        """Return as many texts as there should be, no two of them equal."""
         self.require(
             isinstance(names, list)
             and len(names) == n_names
-            and all(isinstance(name, str) for name in names),
-            f"has not one name per {what}",
+            and all(isinstance(name, str) for name in names)
+            and len(set(names)) == n_names,
+            f"has not one name per {what}, all distinct",
         )
         return tuple(names)
 
