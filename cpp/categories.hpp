@@ -58,10 +58,11 @@ inline double gain_of_left(const SplitRule& rule, const Totals& node, const doub
 // Every subset that holds the first bin, for the other half are their complements; missing values
 // are one more item. A step adds or takes away one item, which exact sums allow. Of equal gains the
 // subset that is lowest as a binary number wins, the missing values being its highest digit.
-template <int V, class D>
-Split best_subset(const TrainingRows& data, const SplitRule& rule, const Totals& node,
-                  int32_t feature, const Present& present, const double* sums,
-                  const uint32_t* counts, double* left) {
+// `gain_of_sums` tells the gain of the sums and rows of a left child.
+template <int V, class Gain>
+Split best_subset(const TrainingRows& data, const Totals& node, int32_t feature,
+                  const Present& present, const double* sums, const uint32_t* counts, double* left,
+                  Gain gain_of_sums) {
   const int32_t missing_bin = data.n_bins[feature];
   const int64_t n_channels = V ? V * LANES : data.n_channels;
   uint8_t items[MAX_ENUMERATED + 1];
@@ -88,7 +89,7 @@ Split best_subset(const TrainingRows& data, const SplitRule& rule, const Totals&
       left_rows += added ? rows : -rows;
     }
     if (left_rows < node.min_rows || node.rows - left_rows < node.min_rows) continue;
-    const double gain = gain_of_left<D>(rule, node, left, left_rows, n_channels);
+    const double gain = gain_of_sums(left, left_rows);
     if (gain > best.gain || (gain == best.gain && best.feature >= 0 && side < chosen)) {
       best.gain = gain;
       best.feature = feature;
@@ -120,16 +121,16 @@ inline double along(const Totals& node, const double* cell, double weight, const
 
 // Scales a direction of curves to size 1, with its largest value positive (the first of several),
 // and gives it the channels' weights: an axis. False where it has no direction.
-inline bool make_axis(const SplitRule& rule, double* direction, int64_t n_channels) {
+inline bool make_axis(const double* weights, double* direction, int64_t n_channels) {
   double largest = 0;
   for (int64_t c = 0; c < n_channels; ++c) {
-    if (rule.channel_weights[c] == 0) continue;
+    if (weights[c] == 0) continue;
     const double size = direction[c] < 0 ? -direction[c] : direction[c];
     if (size > (largest < 0 ? -largest : largest)) largest = direction[c];
   }
   if (largest == 0) return false;
   for (int64_t c = 0; c < n_channels; ++c) {
-    direction[c] = direction[c] / largest * rule.channel_weights[c];
+    direction[c] = direction[c] / largest * weights[c];
   }
   return true;
 }
@@ -158,7 +159,7 @@ bool principal_axis(const TrainingRows& data, const SplitRule& rule, const Total
     farthest = spread;
     for (int64_t c = 0; c < n_channels; c += LANES) store(axis + c, difference(cell, weight, c));
   }
-  if (farthest == 0 || !make_axis(rule, axis, n_channels)) return false;
+  if (farthest == 0 || !make_axis(rule.channel_weights, axis, n_channels)) return false;
   alignas(CACHE_LINE) double next[MAX_CHANNELS];
   for (int step = 0; step < POWER_STEPS; ++step) {
     for (int64_t c = 0; c < n_channels; ++c) next[c] = 0;
@@ -171,25 +172,14 @@ bool principal_axis(const TrainingRows& data, const SplitRule& rule, const Total
         add_to(next + c, difference(cell, weight, c) * score);
       }
     }
-    if (!make_axis(rule, next, n_channels)) return true;
+    if (!make_axis(rule.channel_weights, next, n_channels)) return true;
     for (int64_t c = 0; c < n_channels; ++c) axis[c] = next[c];
   }
   return true;
 }
 
-// Sorts the bins by their mean along an axis, ties by bin. Those without weight have the node's
-// mean.
-template <int V>
-void sort_along(const TrainingRows& data, const SplitRule& rule, const Totals& node,
-                const double* axis, const double* sums, const uint32_t* counts, Present* present) {
-  const int64_t n_channels = V ? V * LANES : data.n_channels;
-  double score[MAX_BINS];
-  for (int32_t i = 0; i < present->n; ++i) {
-    const int32_t bin = present->bins[i];
-    const double* cell = sums + bin * n_channels;
-    const double weight = weight_of(rule, cell, counts[bin]);
-    score[bin] = weight > 0 ? along<V>(node, cell, weight, axis, n_channels) / weight : 0.0;
-  }
+// Sorts the bins by their scores, ties by bin.
+inline void sort_bins(const double* score, Present* present) {
   constexpr int32_t gaps[] = {57, 23, 10, 4, 1};
   for (const int32_t gap : gaps) {
     for (int32_t i = gap; i < present->n; ++i) {
@@ -207,17 +197,30 @@ void sort_along(const TrainingRows& data, const SplitRule& rule, const Totals& n
   }
 }
 
-// The best cut of the bins in an order, over both sides that missing values may take.
-template <int V, class D, bool Extras>
-bool improve_by_order(const TrainingRows& data, const SplitRule& rule, const Totals& node,
-                      int32_t feature, const Present& present, const double* sums,
-                      const uint32_t* counts, double* left, Split* best) {
-  const int32_t missing_bin = data.n_bins[feature];
+// Sorts the bins by their mean along an axis. Those without weight have the node's mean.
+template <int V>
+void sort_along(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                const double* axis, const double* sums, const uint32_t* counts, Present* present) {
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
+  double score[MAX_BINS];
+  for (int32_t i = 0; i < present->n; ++i) {
+    const int32_t bin = present->bins[i];
+    const double* cell = sums + bin * n_channels;
+    const double weight = weight_of(rule, cell, counts[bin]);
+    score[bin] = weight > 0 ? along<V>(node, cell, weight, axis, n_channels) / weight : 0.0;
+  }
+  sort_bins(score, present);
+}
+
+// The best cut of the bins in an order, over both sides that missing values may take; `cut_in`
+// finds it for an order, a side and a gain to beat.
+template <class CutIn>
+bool improve_by_order(const Totals& node, int32_t feature, int32_t missing_bin,
+                      const Present& present, const uint32_t* counts, Split* best, CutIn cut_in) {
   bool improved = false;
   const ListedOrder order{present.n, present.bins};
   for (int side = 0; side < (counts[missing_bin] > 0 ? 2 : 1); ++side) {
-    const Cut cut = best_cut<V, D, Extras>(data, rule, node, missing_bin, order, side == 1, sums,
-                                           counts, left, best->gain);
+    const Cut cut = cut_in(order, side == 1, best->gain);
     if (cut.place < 0) continue;
     improved = true;
     *best = {cut.gain, feature, BY_SET, side, {}};
@@ -227,13 +230,9 @@ bool improve_by_order(const TrainingRows& data, const SplitRule& rule, const Tot
   return improved;
 }
 
-// The difference of the mean curves of the left child and the node, times both weights.
-template <int V>
-void difference_of_left(const TrainingRows& data, const SplitRule& rule, const Totals& node,
-                        const Split& split, const double* sums, const uint32_t* counts,
-                        double* out) {
-  const int64_t n_channels = V ? V * LANES : data.n_channels;
-  const int32_t missing_bin = data.n_bins[split.feature];
+// Sums of the left child of a set; returns its rows.
+inline int64_t add_up_left(const Split& split, int32_t missing_bin, const double* sums,
+                           const uint32_t* counts, int64_t n_channels, double* out) {
   int64_t rows = 0;
   for (int64_t c = 0; c < n_channels; ++c) out[c] = 0;
   for (int32_t bin = 0; bin <= missing_bin; ++bin) {
@@ -243,6 +242,17 @@ void difference_of_left(const TrainingRows& data, const SplitRule& rule, const T
       add_to(out + c, load(sums + bin * n_channels + c));
     }
   }
+  return rows;
+}
+
+// The difference of the mean curves of the left child and the node, times both weights.
+template <int V>
+void difference_of_left(const TrainingRows& data, const SplitRule& rule, const Totals& node,
+                        const Split& split, const double* sums, const uint32_t* counts,
+                        double* out) {
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
+  const int64_t rows =
+      add_up_left(split, data.n_bins[split.feature], sums, counts, n_channels, out);
   const double weight = weight_of(rule, out, rows);
   for (int64_t c = 0; c < n_channels; c += LANES) {
     store(out + c, load(out + c) * node.weight - weight * load(node.sums + c));
@@ -250,21 +260,28 @@ void difference_of_left(const TrainingRows& data, const SplitRule& rule, const T
 }
 
 // Turns a difference into the direction whose product with it is its norm, up to a factor.
-inline void to_direction(NormL2, const SplitRule&, int64_t, double*) {}
-inline void to_direction(NormL1, const SplitRule&, int64_t n_channels, double* d) {
+inline void to_direction(NormL2, const double*, int64_t, double*) {}
+inline void to_direction(NormL1, const double*, int64_t n_channels, double* d) {
   for (int64_t c = 0; c < n_channels; ++c) d[c] = d[c] > 0 ? 1.0 : d[c] < 0 ? -1.0 : 0.0;
 }
-inline void to_direction(NormLinf, const SplitRule& rule, int64_t n_channels, double* d) {
+inline void to_direction(NormLinf, const double* weights, int64_t n_channels, double* d) {
   int64_t chosen = 0;
   double largest = 0;
   for (int64_t c = 0; c < n_channels; ++c) {
-    const double size = rule.channel_weights[c] * (d[c] < 0 ? -d[c] : d[c]);
+    const double size = weights[c] * (d[c] < 0 ? -d[c] : d[c]);
     if (size > largest) {
       largest = size;
       chosen = c;
     }
   }
   for (int64_t c = 0; c < n_channels; ++c) d[c] = c == chosen ? 1.0 : 0.0;
+}
+
+// Takes a split by a set in place of a worse one, with the bins in it that the node has not seen.
+inline void take_if_better(Split own, const uint32_t* counts, int32_t n_bins, Split* best) {
+  if (own.feature < 0 || !(own.gain > best->gain)) return;
+  if (own.missing_left) put_absent(counts, n_bins, own.left_bins);
+  *best = own;
 }
 
 template <int V, class D, bool Extras>
@@ -277,12 +294,17 @@ Split best_ordered(const TrainingRows& data, const SplitRule& rule, const Totals
   bool has_axis = principal_axis<V>(data, rule, node, present, sums, counts, axis);
   for (int orders = 0; orders < MAX_ORDERS; ++orders) {
     if (has_axis) sort_along<V>(data, rule, node, axis, sums, counts, &present);
-    const bool improved = improve_by_order<V, D, Extras>(data, rule, node, feature, present, sums,
-                                                         counts, left, &best);
+    const int32_t missing_bin = data.n_bins[feature];
+    const auto cut_in = [&](ListedOrder order, bool missing_left, double gain_to_beat) {
+      return best_cut<V, D, Extras>(data, rule, node, missing_bin, order, missing_left, sums,
+                                    counts, left, gain_to_beat);
+    };
+    const bool improved =
+        improve_by_order(node, feature, missing_bin, present, counts, &best, cut_in);
     if (!improved || !has_axis) break;
     difference_of_left<V>(data, rule, node, best, sums, counts, axis);
-    to_direction(D{}, rule, n_channels, axis);
-    has_axis = make_axis(rule, axis, n_channels);
+    to_direction(D{}, rule.channel_weights, n_channels, axis);
+    has_axis = make_axis(rule.channel_weights, axis, n_channels);
   }
   return best;
 }
@@ -293,12 +315,14 @@ void scan_categories(const TrainingRows& data, const SplitRule& rule, const Tota
                      int32_t feature, const double* sums, const uint32_t* counts, double* left,
                      Split* best) {
   const int32_t n_bins = data.n_bins[feature];
+  const int64_t n_channels = V ? V * LANES : data.n_channels;
   const Present present = bins_with_rows(counts, n_bins);
-  Split own =
+  const auto gain = [&](const double* own, int64_t rows) {
+    return gain_of_left<D>(rule, node, own, rows, n_channels);
+  };
+  const Split own =
       present.n <= MAX_ENUMERATED
-          ? best_subset<V, D>(data, rule, node, feature, present, sums, counts, left)
+          ? best_subset<V>(data, node, feature, present, sums, counts, left, gain)
           : best_ordered<V, D, Extras>(data, rule, node, feature, present, sums, counts, left);
-  if (own.feature < 0 || !(own.gain > best->gain)) return;
-  if (own.missing_left) put_absent(counts, n_bins, own.left_bins);
-  *best = own;
+  take_if_better(own, counts, n_bins, best);
 }

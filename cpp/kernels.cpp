@@ -21,6 +21,8 @@ namespace {
 
 #include "categories.hpp"
 
+#include "judged_categories.hpp"
+
 // Common numbers of channels get code with the loop over channels unrolled into registers.
 template <class Call>
 void unrolled(int64_t n_channels, Call call) {

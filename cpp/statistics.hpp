@@ -29,13 +29,12 @@ struct RatioJudge {
 
   static Lanes slope(Lanes n, Lanes m, Lanes dn, Lanes dm) { return (dn * m - n * dm) / (m * m); }
 
-  double gain(const double* left, double left_weight) const {
+  // Curve of a left child less that of what remains.
+  void differences(const double* left, double left_weight, double* out) const {
     const int64_t stride = rule.statistic.stride;
-    const double* weights = rule.statistic.settings;
-    const double* least = weights + stride;
+    const double* least = rule.statistic.settings + stride;
     const double right_weight = node.weight - left_weight;
-    double differences[MAX_POINTS + LANES], seen[MAX_POINTS + LANES];
-    Lanes size{};
+    double seen[MAX_POINTS + LANES];
     for (int64_t c = 0; c < stride; c += LANES) {
       const Lanes n1 = load(left + c), n2 = load(node.sums + c) - n1;
       const Lanes m1 = load(left + stride + c), m2 = load(node.sums + stride + c) - m1;
@@ -51,23 +50,26 @@ struct RatioJudge {
       } else {
         difference = (n1 * m2 - n2 * m1) / (m1 * m2);
       }
-      difference = where_positive(excess, difference);
-      if constexpr (kind == Statistic::DIFFERENCES) {
-        store(differences + c, difference);
-        store(seen + c, excess);
-      } else {
-        size = D::add(size, difference, load(weights + c));
-      }
+      store(out + c, where_positive(excess, difference));
+      if constexpr (kind == Statistic::DIFFERENCES) store(seen + c, excess);
     }
     if constexpr (kind == Statistic::DIFFERENCES) {
-      store(differences + stride, Lanes{});
+      store(out + stride, Lanes{});
       store(seen + stride, Lanes{});
       for (int64_t c = 0; c < stride; c += LANES) {
-        const Lanes step = load(differences + c + 1) - load(differences + c);
+        const Lanes step = load(out + c + 1) - load(out + c);
         const Lanes both = smaller(load(seen + c), load(seen + c + 1));
-        const Lanes slopes = where_positive(both, step * load(least + stride + c));
-        size = D::add(size, slopes, load(weights + c));
+        store(out + c, where_positive(both, step * load(least + stride + c)));
       }
+    }
+  }
+
+  double gain(const double* left, double left_weight) const {
+    double own[MAX_POINTS + LANES];
+    differences(left, left_weight, own);
+    Lanes size{};
+    for (int64_t c = 0; c < rule.statistic.stride; c += LANES) {
+      size = D::add(size, load(own + c), load(rule.statistic.settings + c));
     }
     return curve_gain<D>(rule, D::fold(size), left_weight, node.weight);
   }
@@ -107,7 +109,8 @@ struct ScoreJudge {
     }
   }
 
-  double gain(const double* left, double left_weight) const {
+  // Mean curve of a left child less that of what remains, times both weights.
+  void mapped(const double* left, double left_weight, double* out) const {
     const int64_t k = rule.statistic.n_functions, stride = rule.statistic.stride;
     const int64_t n_squares = k * (k + 1) / 2;
     double score[MAX_FUNCTIONS];
@@ -121,55 +124,81 @@ struct ScoreJudge {
         if (j > i) score[j] -= square * beta[i];
       }
     }
-    Lanes size{};
     for (int64_t p = 0; p < stride; p += LANES) {
       Lanes value{};
       for (int64_t i = 0; i < k; ++i) value = value + load(map + i * stride + p) * score[i];
-      size = D::add(size, value, load(rule.statistic.settings + p));
+      store(out + p, value);
+    }
+  }
+
+  void differences(const double* left, double left_weight, double* out) const {
+    mapped(left, left_weight, out);
+    const double weights = left_weight * (node.weight - left_weight);
+    for (int64_t p = 0; p < rule.statistic.stride; ++p) out[p] /= weights;
+  }
+
+  double gain(const double* left, double left_weight) const {
+    double own[MAX_SCORE_POINTS];
+    mapped(left, left_weight, own);
+    Lanes size{};
+    for (int64_t p = 0; p < rule.statistic.stride; p += LANES) {
+      size = D::add(size, load(own + p), load(rule.statistic.settings + p));
     }
     return gain_of<D>(rule, D::fold(size), left_weight, node.weight);
   }
 };
 
-// The cuts of scan_direction in scan.hpp, judged by another statistic.
-template <class Judge>
-void scan_direction_by(const Judge& judge, const TrainingRows& data, int32_t feature,
-                       bool missing_left, const double* sums, const uint32_t* counts, double* left,
-                       Split* best) {
+// best_cut of scan.hpp, judged by another statistic.
+template <class Judge, class Order>
+Cut best_cut_by(const Judge& judge, const TrainingRows& data, int32_t missing_bin, Order order,
+                bool missing_left, const double* sums, const uint32_t* counts, double* left,
+                double gain_to_beat) {
   const Totals& node = judge.node;
-  const int32_t n_bins = data.n_bins[feature], weight_channel = judge.rule.weight_channel;
+  const int32_t weight_channel = judge.rule.weight_channel;
   const int64_t n_channels = data.n_channels;
-  const Cuts cuts =
-      admissible_cuts(counts, OwnOrder{n_bins}, missing_left ? counts[n_bins] : 0, node);
-  if (cuts.first >= cuts.end) return;
+  Cut best{gain_to_beat, -1, 0};
+  const Cuts cuts = admissible_cuts(counts, order, missing_left ? counts[missing_bin] : 0, node);
+  if (cuts.first >= cuts.end) return best;
   for (int64_t c = 0; c < n_channels; c += LANES) {
-    Lanes start = missing_left ? load(sums + n_bins * n_channels + c) : Lanes{};
-    for (int32_t b = 0; b < cuts.first; ++b) start = start + load(sums + b * n_channels + c);
+    Lanes start = missing_left ? load(sums + missing_bin * n_channels + c) : Lanes{};
+    for (int32_t b = 0; b < cuts.first; ++b) start = start + load(sums + order[b] * n_channels + c);
     store(left + c, start);
   }
-  int64_t left_rows = cuts.rows_before, chosen_rows = 0;
-  int32_t chosen = -1;
-  double best_gain = best->gain;
+  int64_t left_rows = cuts.rows_before;
   for (int32_t b = cuts.first; b < cuts.end; ++b) {
-    if (counts[b] == 0) continue;  // the cut before once more, and a gain is dear here
-    left_rows += counts[b];
+    const int32_t bin = order[b];
+    if (counts[bin] == 0) continue;  // the cut before once more, and a gain is dear here
+    left_rows += counts[bin];
     for (int64_t c = 0; c < n_channels; c += LANES)
-      add_to(left + c, load(sums + b * n_channels + c));
+      add_to(left + c, load(sums + bin * n_channels + c));
     const double left_weight =
         weight_channel >= 0 ? left[weight_channel] : static_cast<double>(left_rows);
     if (!(left_weight > 0 && left_weight < node.weight)) continue;
     const double gain = judge.gain(left, left_weight);
-    if (gain > best_gain) {
-      best_gain = gain;
-      chosen = b;
-      chosen_rows = left_rows;
-    }
+    if (gain > best.gain) best = {gain, b, left_rows};
   }
-  if (chosen < 0) return;
-  record_cut(feature, chosen, chosen_rows, missing_left, node, counts, n_bins, best_gain, best);
+  return best;
 }
 
+// Cuts of a numeric feature with the missing values on one side.
 template <class Judge>
+void scan_direction_by(const Judge& judge, const TrainingRows& data, int32_t feature,
+                       bool missing_left, const double* sums, const uint32_t* counts, double* left,
+                       Split* best) {
+  const int32_t n_bins = data.n_bins[feature];
+  const Cut cut = best_cut_by(judge, data, n_bins, OwnOrder{n_bins}, missing_left, sums, counts,
+                              left, best->gain);
+  if (cut.place < 0) return;
+  record_cut(feature, cut.place, cut.left_rows, missing_left, judge.node, counts, n_bins, cut.gain,
+             best);
+}
+
+// In judged_categories.hpp.
+template <class D, class Judge>
+void scan_categories_by(const Judge& judge, const TrainingRows& data, int32_t feature,
+                        const double* sums, const uint32_t* counts, double* left, Split* best);
+
+template <class D, class Judge>
 void scan_features_by(const TrainingRows& data, const SplitRule& rule, const int32_t* features,
                       int64_t n_selected, const double* sums, const uint32_t* counts, Split* best) {
   alignas(CACHE_LINE) double left[MAX_CHANNELS];
@@ -180,9 +209,13 @@ void scan_features_by(const TrainingRows& data, const SplitRule& rule, const int
   const Judge judge(rule, node);
   for (int64_t j = 0; j < n_selected; ++j) {
     const int64_t cells = data.n_bins[features[j]] + 1;
-    scan_direction_by(judge, data, features[j], false, sums, counts, left, best);
-    if (counts[cells - 1] > 0) {
-      scan_direction_by(judge, data, features[j], true, sums, counts, left, best);
+    if (data.categorical && data.categorical[features[j]]) {
+      scan_categories_by<D>(judge, data, features[j], sums, counts, left, best);
+    } else {
+      scan_direction_by(judge, data, features[j], false, sums, counts, left, best);
+      if (counts[cells - 1] > 0) {
+        scan_direction_by(judge, data, features[j], true, sums, counts, left, best);
+      }
     }
     sums += cells * n_channels;
     counts += cells;
@@ -194,7 +227,7 @@ void scan_statistic_norm(const TrainingRows& data, const SplitRule& rule, const 
                          int64_t n_selected, const double* sums, const uint32_t* counts,
                          Split* best) {
   const auto by = [&]<class Judge>() {
-    scan_features_by<Judge>(data, rule, features, n_selected, sums, counts, best);
+    scan_features_by<D, Judge>(data, rule, features, n_selected, sums, counts, best);
   };
   switch (rule.statistic.kind) {
     case Statistic::MEAN:

@@ -13,7 +13,6 @@ import pytest
 from doseforest import (
     CurveForest,
     GeneralizedCausalForest,
-    SplitByRatios,
     TreatmentGuard,
     load_forest,
 )
@@ -292,13 +291,6 @@ def test_the_causal_forest_refuses_text_as_before():
     coded = learn_categories(as_table(CODES), [0])
     with pytest.raises(TypeError, match=r"numeric or boolean columns\. Got column 0"):
         GeneralizedCausalForest().fit(coded, AGE, treatment=np.abs(AGE))
-
-
-def test_statistics_that_do_not_compare_means_refuse_categories():
-    codes, y = np.arange(60)[:, None] % 5, np.ones((60, 4))
-    forest = CurveForest(2, statistic=SplitByRatios(), categorical_features=[0])
-    with pytest.raises(ValueError, match=r"must compare means .* Got SplitByRatios and 1 categ"):
-        forest.fit(codes, y)
 
 
 def test_a_guard_sees_the_children_of_a_set():

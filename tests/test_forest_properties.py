@@ -152,7 +152,6 @@ def _add_statistic(draw, rng, by_row, once, parameters):
         parameters["statistic"] = SplitByMeanSlopes()
     elif kind == "ratios" and not parameters["zeta"]:
         parameters["statistic"] = SplitByRatios()
-        parameters.pop("categorical_features", None)  # refused
         kernel = rng.uniform(0, 1, size=(n, k)) * (rng.random((n, k)) < 0.5)
         by_row.setdefault("leaf_channels", by_row["y"])
         by_row["y"] = np.hstack([by_row["y"] * kernel, kernel])

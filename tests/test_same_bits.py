@@ -54,6 +54,12 @@ VARIANTS = {
         "categorical_features": [2, 3],
         "guard": TreatmentGuard(min_treatment_variance=0.9),
     },
+    "ratios of categories": {"statistic": SplitByRatios(), "categorical_features": [2, 3]},
+    "scores of categories under a guard": {
+        "statistic": SplitByScores((0.1, 0.0)),
+        "categorical_features": [2, 3],
+        "guard": TreatmentGuard(min_treatment_variance=0.9),
+    },
     "categories, user's distance": {
         "categorical_features": [2, 3],
         "distance": lambda a, b, q: np.abs(a - b).max(axis=-1),

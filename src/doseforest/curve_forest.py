@@ -29,7 +29,7 @@ from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.mean_splits import SplitByMeans
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
 from doseforest.growth.split_statistics import SplitRecipe, StatisticRows
-from doseforest.growth.statistic import MeanCurveStatistic, Positivity
+from doseforest.growth.statistic import Positivity
 from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
@@ -293,12 +293,6 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
                 positivity=self.positivity,
             )
         )
-        if categories and not isinstance(statistic, MeanCurveStatistic):
-            raise ValueError(
-                "The 'statistic' parameter of CurveForest must compare means (SplitByMeans, "
-                "SplitByMeanSlopes) when features are categorical. "
-                f"Got {type(recipe).__name__} and {len(categories)} categorical feature(s) instead."
-            )
         guard = None
         if self.guard is not None:
             guard = self.guard.fit(inputs.treatment, inputs.doses, weights)

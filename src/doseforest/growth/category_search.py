@@ -1,7 +1,7 @@
 """Which categories go left, in NumPy: candidates for the search in `growth/split_search.py`.
 
-The twin of cpp/categories.hpp, which tells the rules: every subset of few categories; many are cut
-in the order of an axis of their mean curves.
+The twin of cpp/categories.hpp, which tells the rules, and of cpp/judged_categories.hpp: every
+subset of few categories; many are cut in the order of an axis of their curves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from doseforest.dtypes import SET_WORDS, FloatArray, IntArray, SetArray
 from doseforest.growth.distances import CURVE_DISTANCES
-from doseforest.growth.statistic import MeanCurveStatistic
+from doseforest.growth.split_statistics import SplitStatistic
 
 MAX_ENUMERATED = 8  # bins with rows up to which every subset is tried
 POWER_STEPS = 8
@@ -34,7 +34,7 @@ class CategorySplit:
 
 
 def best_category_split(
-    statistic: MeanCurveStatistic,
+    statistic: SplitStatistic,
     sums: FloatArray,  # (n_bins + 1, n_channels), the missing values at the end
     counts: IntArray,  # (n_bins + 1,)
     gains: Gains,
@@ -55,7 +55,7 @@ def best_category_split(
             return found
         best = found
         left = sums[best.left].sum(axis=0)
-        difference = _difference(statistic, left, best.left_rows, sums, counts)
+        difference = _difference(statistic, left, best.left_rows, sums, counts)[0]
         axis = _axis(statistic, _direction(statistic, difference))
     return best
 
@@ -115,29 +115,39 @@ def _cuts(order: IntArray, counts: IntArray) -> BoolArray:
     return np.concatenate([cuts, with_missing])
 
 
-def _weight(statistic: MeanCurveStatistic, sums: FloatArray, counts: IntArray | int) -> FloatArray:
-    if statistic.weighted:
+def _weight(statistic: SplitStatistic, sums: FloatArray, counts: IntArray | int) -> FloatArray:
+    if statistic.weight_channel >= 0:
         return sums[..., statistic.weight_channel]
     return np.asarray(counts, dtype=np.float64)
 
 
+def _point_weights(statistic: SplitStatistic) -> FloatArray:
+    """Quadrature of the points of a curve, or ones where the distance has no use for it."""
+    named = isinstance(statistic.distance, str)
+    if named and not CURVE_DISTANCES[str(statistic.distance)].uses_quadrature:
+        return np.ones(len(statistic.quadrature))
+    return statistic.quadrature
+
+
 def _difference(
-    statistic: MeanCurveStatistic,
+    statistic: SplitStatistic,
     own: FloatArray,
     rows: IntArray | int,
     sums: FloatArray,
     counts: IntArray,
 ) -> FloatArray:
-    """Mean curves less the node's, times both weights, over the curve channels."""
+    """Curves less those of the other rows, times both weights; 0 where there are no others."""
     total = sums.sum(axis=0)
-    node_weight = _weight(statistic, total, int(counts.sum()))
-    curves = slice(statistic.n_doses)
-    weight = _weight(statistic, own, rows)
-    difference: FloatArray = own[..., curves] * node_weight - weight[..., None] * total[curves]
+    node_weight = float(_weight(statistic, total, int(counts.sum())))
+    weight = np.atleast_1d(_weight(statistic, own, rows))
+    with np.errstate(all="ignore"):
+        curves, others = statistic.child_curves(np.atleast_2d(own), weight, total, node_weight)
+    both = (weight * (node_weight - weight))[:, None]
+    difference: FloatArray = np.where(both > 0, both * (curves - others), 0.0)
     return difference
 
 
-def _direction(statistic: MeanCurveStatistic, difference: FloatArray) -> FloatArray:
+def _direction(statistic: SplitStatistic, difference: FloatArray) -> FloatArray:
     """Direction whose product with a difference is its norm; a user's distance counts as L2."""
     norm = CURVE_DISTANCES[statistic.distance].norm if isinstance(statistic.distance, str) else 1
     directions: dict[int, FloatArray] = {
@@ -148,23 +158,24 @@ def _direction(statistic: MeanCurveStatistic, difference: FloatArray) -> FloatAr
     return directions[norm]
 
 
-def _axis(statistic: MeanCurveStatistic, direction: FloatArray) -> FloatArray | None:
+def _axis(statistic: SplitStatistic, direction: FloatArray) -> FloatArray | None:
     """Direction of size 1, its largest value positive, times the points' weights."""
-    counted = np.where(statistic.point_weights > 0, direction, 0.0)
+    weights = _point_weights(statistic)
+    counted = np.where(weights > 0, direction, 0.0)
     largest = counted[np.abs(counted).argmax()]
-    axis: FloatArray = direction / (largest or 1.0) * statistic.point_weights
+    axis: FloatArray = direction / (largest or 1.0) * weights
     return axis if largest else None
 
 
 def _principal_axis(
-    statistic: MeanCurveStatistic, sums: FloatArray, counts: IntArray, present: IntArray
+    statistic: SplitStatistic, sums: FloatArray, counts: IntArray, present: IntArray
 ) -> FloatArray | None:
     """Axis along which mean curves vary most: the power method from the one farthest out."""
     weight = _weight(statistic, sums[present], counts[present])
     heavy = weight > 0
     own = present[heavy]
     differences = _difference(statistic, sums[own], counts[own], sums, counts)
-    spread = (differences**2 * statistic.point_weights).sum(axis=1) / weight[heavy]
+    spread = (differences**2 * _point_weights(statistic)).sum(axis=1) / weight[heavy]
     if not spread.any():
         return None
     axis = _axis(statistic, differences[spread.argmax()])
@@ -180,7 +191,7 @@ def _principal_axis(
 
 
 def _order_along(
-    statistic: MeanCurveStatistic,
+    statistic: SplitStatistic,
     sums: FloatArray,
     counts: IntArray,
     present: IntArray,

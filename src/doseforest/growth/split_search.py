@@ -11,7 +11,6 @@ from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.split_statistics import SplitStatistic
-from doseforest.growth.statistic import MeanCurveStatistic
 
 # Gain, (feature, bin or BY_SET, missing_left), and the set of a split by one.
 FoundSplit = tuple[float, tuple[int, int, bool], SetArray | None]
@@ -60,7 +59,6 @@ def _best_set(
     counts: NDArray[np.int64],
 ) -> list[FoundSplit]:
     """Best set of categories of a feature, if there is any."""
-    assert isinstance(statistic, MeanCurveStatistic)  # others refuse categories
     total, n_rows = sums.sum(axis=0), int(counts.sum())
     smallest = _smallest_child(rules, n_rows)
 

@@ -49,13 +49,6 @@ class MeanCurveStatistic:
         """First channel of the positivity term, or -1."""
         return self.n_doses + self.weighted if self.positivity != "none" else -1
 
-    @property
-    def point_weights(self) -> FloatArray:
-        """Weight of each curve point: its quadrature, or 1 where the distance has no use for it."""
-        if isinstance(self.distance, str) and not CURVE_DISTANCES[self.distance].uses_quadrature:
-            return np.ones(self.n_doses)
-        return self.quadrature
-
     def child_curves(
         self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
     ) -> tuple[FloatArray, FloatArray]:
@@ -89,7 +82,7 @@ class MeanCurveStatistic:
         assert isinstance(self.distance, str)
         compiled = CURVE_DISTANCES[self.distance]
         channel_weights = np.zeros(self.channels.shape[1])
-        channel_weights[: self.n_doses] = self.point_weights
+        channel_weights[: self.n_doses] = self.quadrature if compiled.uses_quadrature else 1.0
         return _core.SplitRule(
             channel_weights=channel_weights,
             norm=compiled.norm,
