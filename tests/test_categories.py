@@ -316,7 +316,7 @@ def test_trees_are_told_with_their_labels():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_300_categories_gain_no_less_than_in_the_order_of_any_target(seed):
+def test_300_categories_gain_no_less_than_their_255_bins_in_the_order_of_any_target(seed):
     rng = np.random.default_rng(seed)
     frequency = 1 / np.arange(20, 320)
     codes = rng.choice(300, size=12_000, p=frequency / frequency.sum())

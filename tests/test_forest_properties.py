@@ -18,9 +18,12 @@ from doseforest import (
     RidgeMoments,
     SplitByMeanSlopes,
     SplitByRatios,
+    SplitByRatioSlopes,
+    SplitByScores,
     TreatmentGuard,
     load_forest,
 )
+from doseforest.corrections.moments import moment_channels
 from doseforest.growth.distances import CURVE_DISTANCES
 from forests import assert_same_bits
 
@@ -147,11 +150,19 @@ def _add_leaves(draw, rng, by_row, parameters):
 
 def _add_statistic(draw, rng, by_row, once, parameters):
     n, k = by_row["y"].shape
-    kind = draw(st.sampled_from(["means", "slopes", "ratios"]))
+    kind = draw(st.sampled_from(["means", "slopes", "ratios", "ratio slopes", "scores"]))
     if kind == "slopes" and "doses" in once and k > 1:
         parameters["statistic"] = SplitByMeanSlopes()
-    elif kind == "ratios" and not parameters["zeta"]:
-        parameters["statistic"] = SplitByRatios()
+    elif kind == "scores" and not parameters["zeta"]:
+        z = rng.normal(size=(n, 2))
+        parameters["statistic"] = SplitByScores((0.1, 0.0))
+        by_row.setdefault("leaf_channels", by_row["y"])
+        by_row["y"] = moment_channels(z, by_row["y"][:, 0])
+        once.clear()  # scores are compared as they are, at no doses
+    elif "ratio" in kind and not parameters["zeta"]:
+        by_slopes = kind == "ratio slopes" and "doses" in once and k > 1
+        recipe = SplitByRatioSlopes(derivative=False) if by_slopes else SplitByRatios()
+        parameters["statistic"] = recipe
         kernel = rng.uniform(0, 1, size=(n, k)) * (rng.random((n, k)) < 0.5)
         by_row.setdefault("leaf_channels", by_row["y"])
         by_row["y"] = np.hstack([by_row["y"] * kernel, kernel])
