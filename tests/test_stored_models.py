@@ -25,7 +25,9 @@ def rows(n=300, seed=0):
     x, dose = rng.normal(size=(n, 4)), rng.uniform(0, 10, size=n)
     x[:, 1] = rng.integers(0, 4, size=n)
     x[rng.random(x.shape) < 0.1] = np.nan
-    return x, dose, np.nan_to_num(x[:, 0]) * dose + np.nan_to_num(x[:, 1]) + rng.normal(size=n)
+    first, second, third, _ = np.nan_to_num(x).T
+    bends = 9 * np.maximum(third, 0) + 9 * (third > 1)
+    return x, dose, first * dose + second + bends + rng.normal(size=n)
 
 
 def small_stack(binary=False):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray
+from doseforest.nuisance.knot_search import FoundKnots
 
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
 MAX_LEVELS = 12  # a covariate with at most this many values gets a step at each of them
@@ -40,18 +41,43 @@ class CovariateTerms:
         """All terms."""
         return self.n_linear + len(self.hinge_knot) + len(self.step_knot)
 
+    def standardised(self, X: FloatArray) -> FloatArray:
+        """Covariates without gaps, in standardised units, (n_rows, n_features)."""
+        filled: FloatArray = np.where(np.isnan(X), self.median, X)
+        return (filled - self.mean) / self.scale
+
     def evaluate(self, X: FloatArray) -> FloatArray:
         """Terms of each row, shape (n_rows, n_terms): linear, hinges, steps."""
-        missing = np.isnan(X)
-        values = (np.where(missing, self.median, X) - self.mean) / self.scale
+        values = self.standardised(X)
         return np.concatenate(
             [
                 values,
-                missing[:, self.gappy],
+                np.isnan(X[:, self.gappy]),
                 np.maximum(values[:, self.hinge_feature] - self.hinge_knot, 0.0),
                 values[:, self.step_feature] > self.step_knot,
             ],
             axis=1,
+        )
+
+    def with_knots(self, hinges: FoundKnots, steps: FoundKnots) -> CovariateTerms:
+        """Add hinges and steps, each kind after those that were there."""
+        return replace(
+            self,
+            hinge_feature=np.concatenate([self.hinge_feature, hinges.feature]),
+            hinge_knot=np.concatenate([self.hinge_knot, hinges.knot]),
+            step_feature=np.concatenate([self.step_feature, steps.feature]),
+            step_knot=np.concatenate([self.step_knot, steps.knot]),
+        )
+
+    def only(self, kept: NDArray[np.bool_]) -> CovariateTerms:
+        """The linear terms and those of the others that are marked among all, (n_terms,)."""
+        hinges, steps = np.split(kept[self.n_linear :], [len(self.hinge_knot)])
+        return replace(
+            self,
+            hinge_feature=self.hinge_feature[hinges],
+            hinge_knot=self.hinge_knot[hinges],
+            step_feature=self.step_feature[steps],
+            step_knot=self.step_knot[steps],
         )
 
 
@@ -74,7 +100,7 @@ def fit_covariate_terms(X: FloatArray) -> CovariateTerms:
     steps: list[tuple[int, float]] = []
     for feature, column in enumerate(((filled - mean) / scale).T):
         levels = np.unique(column)
-        if len(levels) <= MAX_LEVELS:
+        if not has_many_values(levels):
             # With two levels the linear term is the step already.
             middles = (levels[:-1] + levels[1:]) / 2 if len(levels) > 2 else []
             steps += [(feature, float(middle)) for middle in middles]
@@ -93,6 +119,11 @@ def fit_covariate_terms(X: FloatArray) -> CovariateTerms:
         step_feature=np.array([feature for feature, _ in steps], np.int64),
         step_knot=np.array([knot for _, knot in steps]),
     )
+
+
+def has_many_values(column: FloatArray) -> bool:
+    """Whether hinges and quantiles of a covariate make sense, or else a step at each value."""
+    return len(np.unique(column)) > MAX_LEVELS
 
 
 def _median(column: FloatArray) -> float:

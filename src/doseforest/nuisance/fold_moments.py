@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from doseforest.dtypes import FloatArray, IntArray
 
 BLOCK_ROWS = 8192
+BLOCK_VALUES = 2**23  # 64 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,15 @@ class FoldMoments:
         return float(self.square[fold] - explained + coefficients @ gram @ coefficients)
 
 
-def fold_blocks(folds: IntArray, n_folds: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Rows of each fold in blocks: (fold, rows)."""
+def fold_blocks(
+    folds: IntArray, n_folds: int, n_columns: int
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Rows of each fold, (fold, rows), in blocks whose columns fit into memory."""
+    at_once = max(1, min(BLOCK_ROWS, BLOCK_VALUES // n_columns))
     for fold in range(n_folds):
         rows = np.flatnonzero(folds == fold)
-        for first in range(0, len(rows), BLOCK_ROWS):
-            yield fold, rows[first : first + BLOCK_ROWS]
+        for first in range(0, len(rows), at_once):
+            yield fold, rows[first : first + at_once]
 
 
 def sum_moments(
@@ -80,7 +84,7 @@ def sum_moments(
         np.zeros(n_folds),
         np.zeros(n_folds),
     )
-    for fold, rows in fold_blocks(folds, n_folds):
+    for fold, rows in fold_blocks(folds, n_folds, n_columns):
         columns, own = columns_of(rows), weights[rows]
         weighted = columns * own[:, None]
         moments.gram[fold] += columns.T @ weighted

@@ -1,0 +1,156 @@
+"""Where covariates bend or jump: the best hinge and the best step, for each function of the dose.
+
+What main effects leave of the outcome is regressed on B_k(t) and x B_k(t), and on one more product
+with B_k(t), a hinge or a step of x, at each of up to 254 quantiles of x. All of these regressions
+follow from sums by bin. The search runs without each fold and with all rows, so that what a fold
+not seen says of the terms is said without its help.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.dtypes import FloatArray, IntArray
+
+N_BINS = 255
+MIN_SHARE = 0.02  # of the weight on either side of a knot
+SEEN = 1e-3  # of a product's square that lines must leave for its coefficient to be known
+MAX_FOUND = 100  # knots of a kind that one search may find, the best of all covariates
+
+Found: TypeAlias = list[tuple[float, int, float]]  # gain, covariate, knot
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKnots:
+    """Knots of one kind, and the searches that found them."""
+
+    feature: NDArray[np.int64]  # (n_knots,)
+    knot: FloatArray  # (n_knots,)
+    found: NDArray[np.bool_]  # (n_folds + 1, n_knots): without each fold, last with all rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Sums over the rows above each edge of the bins, for one covariate and one dose function.
+
+    The first entry of each is the sum over all rows.
+    """
+
+    weight: FloatArray
+    square: FloatArray  # B^2
+    line: FloatArray  # x B^2
+    bend: FloatArray  # x^2 B^2
+    outcome: FloatArray  # B e
+    slope: FloatArray  # x B e
+
+    def steps(self, edges: FloatArray) -> FloatArray:
+        """What adding a step at each edge explains."""
+        with_lines = np.stack([self.square[1:], self.line[1:]])
+        return self._explained(with_lines, self.square[1:], self.outcome[1:])
+
+    def hinges(self, edges: FloatArray) -> FloatArray:
+        """What adding a hinge at each edge explains."""
+        square, line, bend = self.square[1:], self.line[1:], self.bend[1:]
+        with_lines = np.stack([line - edges * square, bend - edges * line])
+        own = bend - 2 * edges * line + edges**2 * square
+        return self._explained(with_lines, own, self.slope[1:] - edges * self.outcome[1:])
+
+    def _explained(
+        self, with_lines: FloatArray, square: FloatArray, outcome: FloatArray
+    ) -> FloatArray:
+        lines = np.linalg.pinv(
+            np.array([[self.square[0], self.line[0]], [self.line[0], self.bend[0]]])
+        )
+        left = square - (with_lines * (lines @ with_lines)).sum(axis=0)
+        partial = outcome - with_lines.T @ (lines @ np.array([self.outcome[0], self.slope[0]]))
+        share = self.weight[1:] / self.weight[0]
+        known = left > SEEN * np.maximum(square, 1e-300)
+        known &= (share >= MIN_SHARE) & (share <= 1 - MIN_SHARE)
+        return np.where(known, partial**2 / np.where(known, left, 1.0), 0.0)
+
+
+KINDS = {"hinge": _Sums.hinges, "step": _Sums.steps}
+
+
+def search_knots(
+    values: FloatArray,
+    functions: FloatArray,
+    residual: FloatArray,
+    weights: FloatArray,
+    folds: IntArray,
+    searched: IntArray,
+) -> dict[str, FoundKnots]:
+    """Find the hinges and steps of some covariates.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_features)
+        Covariates, without missing values.
+    functions : array of shape (n_rows, n_functions)
+        Functions of the dose, the constant among them.
+    residual : array of shape (n_rows,)
+        What main effects leave of the outcome.
+    weights : array of shape (n_rows,)
+    folds : array of shape (n_rows,)
+        The fold of each row, from 0.
+    searched : array of int
+        The covariates to search.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 1001)[:, None]
+    >>> ones, folds = np.ones((1001, 1)), np.arange(1001) % 2
+    >>> jump = (x[:, 0] > 0.3) - 0.7
+    >>> knots = search_knots(x, ones, jump, ones[:, 0], folds, np.array([0]))
+    >>> knots["step"].knot.round(2)
+    array([0.3])
+    """
+    n_searches = int(folds.max()) + 2
+    found: dict[str, list[Found]] = {kind: [[] for _ in range(n_searches)] for kind in KINDS}
+    for feature in searched:
+        column = values[:, feature]
+        edges = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
+        cells = folds * (len(edges) + 1) + np.searchsorted(edges, column)
+        shape = n_searches - 1, len(edges) + 1
+        for function in functions.T:
+            by_fold = _sums_above(column, function, residual, weights, cells, shape)
+            total = by_fold.sum(axis=1)
+            for search in range(n_searches):
+                own = _Sums(*(total - by_fold[:, search] if search < shape[0] else total))
+                for kind, explained in KINDS.items():
+                    gains = explained(own, edges)
+                    best = int(gains.argmax())
+                    if gains[best] > 0:
+                        found[kind][search].append((gains[best], int(feature), edges[best]))
+    return {kind: _merged(searches) for kind, searches in found.items()}
+
+
+def _sums_above(
+    column: FloatArray,
+    function: FloatArray,
+    residual: FloatArray,
+    weights: FloatArray,
+    cells: IntArray,
+    shape: tuple[int, int],
+) -> FloatArray:
+    """Sums over the rows of each fold in a bin or any above it, (6, n_folds, n_bins)."""
+    square, outcome = weights * function**2, weights * function * residual
+    summed = (weights, square, square * column, square * column**2, outcome, outcome * column)
+    in_bin = np.stack([np.bincount(cells, own, shape[0] * shape[1]) for own in summed])
+    above: FloatArray = in_bin.reshape(-1, *shape)[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+    return above
+
+
+def _merged(searches: list[Found]) -> FoundKnots:
+    """The best knots of each search, each knot once."""
+    best = [{(f, knot) for _, f, knot in sorted(own)[-MAX_FOUND:]} for own in searches]
+    every = sorted(set().union(*best))
+    return FoundKnots(
+        np.array([feature for feature, _ in every], np.int64),
+        np.array([knot for _, knot in every], np.float64),
+        np.array([[one in own for one in every] for own in best], bool),
+    )

@@ -1,0 +1,136 @@
+"""Columns of the spline core's regression: main effects, and the products it may choose from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.covariate_terms import CovariateTerms
+from doseforest.nuisance.fold_moments import FoldMoments, fold_blocks
+from doseforest.treatments.splines import SplineBasis
+
+MAIN_RIDGE = 1e-6  # per row
+PRODUCTS = 4  # dose functions that covariate terms are multiplied with, the constant included
+MAX_SCREENED = 500  # terms that go into the lasso
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Columns of the regression: main effects, then candidates."""
+
+    X: FloatArray
+    dose: FloatArray
+    terms: CovariateTerms
+    basis: SplineBasis
+
+    @property
+    def n_mains(self) -> int:
+        """Main effects: the dose functions and the linear terms."""
+        return self.basis.n_functions + self.terms.n_linear
+
+    @property
+    def n_products(self) -> int:
+        """Dose functions that terms are multiplied with, the constant included."""
+        return min(PRODUCTS, self.basis.n_functions)
+
+    @property
+    def n_candidates(self) -> int:
+        """Products of terms and dose functions that are no main effects."""
+        return self.n_products * self.terms.n_terms - self.terms.n_linear
+
+    def candidates_of(self, terms: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mark the candidates of some terms, (n_candidates,)."""
+        return np.tile(terms, self.n_products)[self.terms.n_linear :]
+
+    def place(self, candidate: int) -> tuple[int, int]:
+        """Term and column of `SplineCore.term_coefficients` of a candidate."""
+        function, term = divmod(candidate + self.terms.n_linear, self.terms.n_terms)
+        return term, function
+
+    def mains(self, terms: FloatArray, functions: FloatArray) -> FloatArray:
+        """Columns of the main effects, from `parts`."""
+        return np.concatenate([functions, terms[:, : self.terms.n_linear]], axis=1)
+
+    def parts(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Terms and dose functions of some rows."""
+        return self.terms.evaluate(self.X[rows]), self.basis.evaluate(self.dose[rows])
+
+    def columns(self, rows: IntArray, candidates: IntArray) -> FloatArray:
+        """Main effects and the chosen candidates of some rows."""
+        terms, functions = self.parts(rows)
+        places = [self.place(int(candidate)) for candidate in candidates]
+        chosen = (
+            terms[:, [term for term, _ in places]]
+            * functions[:, [function for _, function in places]]
+        )
+        return np.concatenate([self.mains(terms, functions), chosen], axis=1)
+
+    def penalty(self, curvature: float) -> FloatArray:
+        """Penalty of the main effects, per row."""
+        penalty = np.full(self.n_mains, MAIN_RIDGE)
+        penalty[: self.basis.n_functions] += curvature * self.basis.roughness
+        return penalty
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """Moments of the main effects, and of each candidate with them and with the outcome."""
+
+    mains: FoldMoments
+    with_mains: FloatArray  # (n_folds, n_mains, n_candidates)
+    with_outcome: FloatArray  # (n_folds, n_candidates)
+    squares: FloatArray  # (n_folds, n_candidates)
+
+    def best(
+        self, fold: int | None, penalty: FloatArray, allowed: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Candidates most correlated with the outcome once the main effects are taken out.
+
+        Parameters
+        ----------
+        fold : int or None
+            Left out.
+        penalty : array of shape (n_mains,)
+            On the main effects, per row.
+        allowed : array of shape (n_candidates,)
+            Which candidates there are to choose from.
+        """
+        mains = self.mains.without(fold)
+        kept = [f for f in range(self.mains.n_folds) if f != fold]
+        cross = self.with_mains[kept].sum(axis=0)
+        factor = cho_factor(mains.gram[0] + np.diag(mains.weight[0] * penalty + 1e-10))
+        projected = cho_solve(factor, cross)
+        squares = self.squares[kept].sum(axis=0)
+        left = squares - (cross * projected).sum(axis=0)
+        outcome = self.with_outcome[kept].sum(axis=0) - projected.T @ mains.cross[0]
+        usable = allowed & (left > 1e-8 * np.maximum(squares, 1e-300))
+        scores = np.where(usable, outcome**2 / np.where(usable, left, 1.0), -1.0)
+        order = np.argsort(-scores, kind="stable")[:MAX_SCREENED]
+        return np.sort(order[scores[order] > 0])
+
+
+def screen(
+    design: Design, mains: FoldMoments, y: FloatArray, weights: FloatArray, folds: IntArray
+) -> Screening:
+    """Sum the moments of all candidates, with main effects whose own moments are known."""
+    n_folds, n_candidates = mains.n_folds, design.n_candidates
+    with_mains = np.zeros((n_folds, design.n_mains, n_candidates))
+    with_outcome = np.zeros((n_folds, n_candidates))
+    squares = np.zeros((n_folds, n_candidates))
+    for fold, rows in fold_blocks(folds, n_folds, design.terms.n_terms):
+        terms, functions = design.parts(rows)
+        own_mains = design.mains(terms, functions)
+        start = 0
+        for k, multiplier in enumerate(functions.T[: design.n_products]):
+            own = terms[:, design.terms.n_linear :] if k == 0 else terms
+            stop = start + own.shape[1]
+            scaled = weights[rows] * multiplier
+            with_mains[fold, :, start:stop] += (own_mains * scaled[:, None]).T @ own
+            with_outcome[fold, start:stop] += (scaled * y[rows]) @ own
+            squares[fold, start:stop] += (scaled * multiplier) @ own**2
+            start = stop
+    return Screening(mains, with_mains, with_outcome, squares)
