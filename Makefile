@@ -24,7 +24,7 @@ help:
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
-	@echo "make bench-categories  error and time of native categories beside one-hot columns"
+	@echo "make bench-categories  native categories beside one-hot columns and target encodings"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
 	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
 	@echo "make bench-rate      how fast errors fall with the number of rows"

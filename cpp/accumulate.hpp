@@ -24,7 +24,7 @@ inline void cell_starts(const TrainingRows& data, const int32_t* features, int64
 constexpr int64_t MAX_FEATURES_AT_ONCE = 256;  // keeps the cell starts on the stack
 
 // V vectors of channels per row; V = 0 reads the number from the data.
-template <int V>
+template <int V, class Bin>
 void accumulate_features(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                          const int32_t* features, int64_t n_selected, double* sums,
                          uint32_t* counts) {
@@ -35,11 +35,11 @@ void accumulate_features(const TrainingRows& data, const uint32_t* rows, int64_t
   for (int64_t i = 0; i < n_rows; ++i) {
     if (i + PREFETCH_ROWS < n_rows) {
       const int64_t ahead = rows[i + PREFETCH_ROWS];
-      prefetch(data.bins + ahead * n_features, n_features);
+      prefetch(bins_of<Bin>(data, ahead), n_features * sizeof(Bin));
       prefetch(data.channels + ahead * n_channels, n_channels * 4);
     }
     const int64_t row = rows[i];
-    const uint8_t* bins = data.bins + row * n_features;
+    const Bin* bins = bins_of<Bin>(data, row);
     const float* values = data.channels + row * n_channels;
     if constexpr (V > 0) {
       Lanes value[V];
@@ -61,13 +61,13 @@ void accumulate_features(const TrainingRows& data, const uint32_t* rows, int64_t
   }
 }
 
-template <int V>
+template <int V, class Bin>
 void accumulate(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                 const int32_t* features, int64_t n_selected, double* sums, uint32_t* counts) {
   for (int64_t first = 0; first < n_selected; first += MAX_FEATURES_AT_ONCE) {
     const int64_t some =
         n_selected - first < MAX_FEATURES_AT_ONCE ? n_selected - first : MAX_FEATURES_AT_ONCE;
-    accumulate_features<V>(data, rows, n_rows, features + first, some, sums, counts);
+    accumulate_features<V, Bin>(data, rows, n_rows, features + first, some, sums, counts);
     for (int64_t j = first; j < first + some; ++j) {
       const int64_t cells = data.n_bins[features[j]] + 1;
       sums += cells * data.n_channels;

@@ -36,6 +36,6 @@ void average_leaves(const Leaves& leaves, const double* x, int64_t n_rows, int64
 
 void average(const Leaves& leaves, const double* x, int64_t n_rows, int64_t n_features,
              const Sampling* out_of_bag, const int64_t* row_ids, double* out, int32_t* used) {
-  const auto kind = leaves.sets ? average_leaves<true> : average_leaves<false>;
+  const auto kind = leaves.sets.words ? average_leaves<true> : average_leaves<false>;
   kind(leaves, x, n_rows, n_features, out_of_bag, row_ids, out, used);
 }

@@ -35,13 +35,29 @@ void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 
-TrainingRows training_rows(const In<uint8_t, 2>& bins, const In<float, 2>& channels,
-                           const In<int32_t, 1>& n_bins) {
-  require(rows_of(bins) == rows_of(channels), "bins and channels have different numbers of rows");
+// Bins of rows: uint8, or uint16 where a feature has more than 255 categories.
+using Bins = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using WritableBins = nb::ndarray<nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+bool is_wide(const auto& bins) {
+  const bool wide = bins.dtype() == nb::dtype<uint16_t>();
+  require(wide || bins.dtype() == nb::dtype<uint8_t>(), "bins must be uint8 or uint16");
+  return wide;
+}
+
+TrainingRows binned_rows(const Bins& bins, const In<int32_t, 1>& n_bins) {
   require(columns_of(bins) == rows_of(n_bins),
           "bins and n_bins have different numbers of features");
-  return {bins.data(),      channels.data(),      n_bins.data(),
-          columns_of(bins), columns_of(channels), nullptr};
+  return {bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, is_wide(bins), nullptr};
+}
+
+TrainingRows training_rows(const Bins& bins, const In<float, 2>& channels,
+                           const In<int32_t, 1>& n_bins) {
+  require(rows_of(bins) == rows_of(channels), "bins and channels have different numbers of rows");
+  TrainingRows data = binned_rows(bins, n_bins);
+  data.channels = channels.data();
+  data.n_channels = columns_of(channels);
+  return data;
 }
 
 // Marks of the features whose bins are categories; null where there are none.
@@ -49,19 +65,20 @@ const uint8_t* categorical_of(const std::optional<In<uint8_t, 1>>& marks, const 
                               int64_t set_words) {
   if (!marks) return nullptr;
   require(rows_of(*marks) == data.n_features, "one mark per feature");
-  require(set_words == SET_WORDS, "categories need a set per split");
+  require(set_words > 0, "categories need a set per split");
   for (int64_t f = 0; f < data.n_features; ++f) {
-    require((*marks)(f) == 0 || data.n_bins[f] <= MAX_BINS, "too many categories");
+    require((*marks)(f) == 0 || data.n_bins[f] < 64 * set_words, "too many categories");
   }
   return marks->data();
 }
 
 // Sets of the categorical nodes; null where there are none.
 using Sets = std::optional<In<uint64_t, 2>>;
-const uint64_t* sets_of(const Sets& sets) {
-  if (!sets) return nullptr;
-  require(columns_of(*sets) == SET_WORDS, "sets must have 4 words each");
-  return sets->data();
+CategorySets sets_of(const Sets& sets) {
+  if (!sets) return {nullptr, 0};
+  require(columns_of(*sets) == SET_WORDS || columns_of(*sets) == MAX_SET_WORDS,
+          "sets must have 4 or 16 words each");
+  return {sets->data(), columns_of(*sets)};
 }
 
 const Node* nodes_of(const In<uint8_t, 1>& bytes) {
@@ -73,16 +90,16 @@ const Node* nodes_of(const In<uint8_t, 1>& bytes) {
 struct SplitColumns {
   Out<double, 1> gain;
   Out<int32_t, 2> cut;    // (n, 3): feature, bin, missing_left
-  Out<uint64_t, 2> sets;  // (n, 4), or (n, 0) where no feature is categorical
+  Out<uint64_t, 2> sets;  // (n, 4 or 16), or (n, 0) where no feature is categorical
 };
 
 std::vector<Split> read_splits(const SplitColumns& columns) {
   require(columns.cut.shape(0) == columns.gain.shape(0) && columns.cut.shape(1) == 3,
           "cuts must have one row of 3 per gain");
-  require(columns.sets.shape(0) == columns.gain.shape(0) &&
-              (columns.sets.shape(1) == SET_WORDS || columns.sets.shape(1) == 0),
-          "sets must have one row of 4, or of none, per gain");
   const size_t words = columns.sets.shape(1);
+  require(columns.sets.shape(0) == columns.gain.shape(0) &&
+              (words == SET_WORDS || words == MAX_SET_WORDS || words == 0),
+          "sets must have one row of 4, 16 or no words per gain");
   std::vector<Split> splits(columns.gain.shape(0));
   for (size_t i = 0; i < splits.size(); ++i) {
     const int32_t* cut = columns.cut.data() + 3 * i;
@@ -230,10 +247,10 @@ NB_MODULE(_core, m) {
 
   m.def(
       "search",
-      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
-         const RuleHolder& holder, In<uint32_t, 1> rows, In<int64_t, 2> families,
-         In<int32_t, 2> features, Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts,
-         int64_t n_threads, Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets,
+      [](Bins bins, In<float, 2> channels, In<int32_t, 1> n_bins, const RuleHolder& holder,
+         In<uint32_t, 1> rows, In<int64_t, 2> families, In<int32_t, 2> features,
+         Out<double, 3> pool_sums, Out<uint32_t, 2> pool_counts, int64_t n_threads,
+         Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets,
          std::optional<In<uint8_t, 1>> categorical, int64_t n_candidates) {
         TrainingRows data = training_rows(bins, channels, n_bins);
         data.categorical = categorical_of(categorical, data, columns_of(sets));
@@ -256,7 +273,7 @@ NB_MODULE(_core, m) {
 
   m.def(
       "histograms",
-      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
+      [](Bins bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
          In<int64_t, 2> ranges, In<int32_t, 2> features, int64_t n_threads, Out<double, 3> sums,
          Out<uint32_t, 2> counts) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
@@ -279,7 +296,7 @@ NB_MODULE(_core, m) {
          int64_t n_candidates) {
         TrainingRows data{
             nullptr, nullptr, n_bins.data(), rows_of(n_bins), static_cast<int64_t>(sums.shape(2)),
-            nullptr};
+            false,   nullptr};
         data.categorical = categorical_of(categorical, data, columns_of(sets));
         const HistogramPool pool = histogram_pool(sums, counts, data);
         const SplitColumns columns{gain, cut, sets};
@@ -300,7 +317,7 @@ NB_MODULE(_core, m) {
 
   m.def(
       "child_sums",
-      [](In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
+      [](Bins bins, In<float, 2> channels, In<int32_t, 1> n_bins, In<uint32_t, 1> rows,
          In<int64_t, 2> ranges, Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets,
          int64_t n_threads, Out<double, 3> sums) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
@@ -333,10 +350,10 @@ NB_MODULE(_core, m) {
 
   m.def(
       "partition",
-      [](In<uint8_t, 2> bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows, In<int64_t, 2> ranges,
+      [](Bins bins, In<int32_t, 1> n_bins, Out<uint32_t, 1> rows, In<int64_t, 2> ranges,
          Out<double, 1> gain, Out<int32_t, 2> cut, Out<uint64_t, 2> sets, int64_t n_threads,
          Out<int64_t, 1> middles) {
-        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, nullptr};
+        const TrainingRows data = binned_rows(bins, n_bins);
         const std::vector<Split> splits = read_splits({gain, cut, sets});
         require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
                     rows_of(middles) == rows_of(ranges),
@@ -377,7 +394,7 @@ NB_MODULE(_core, m) {
   m.def(
       "fill_leaves",
       [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-         Sets sets, In<uint8_t, 2> bins, In<float, 2> channels, In<int32_t, 1> n_bins,
+         Sets sets, Bins bins, In<float, 2> channels, In<int32_t, 1> n_bins,
          std::optional<In<float, 1>> row_weights, In<int64_t, 1> ids, int64_t n_threads,
          Out<double, 2> sums, Out<double, 1> weights) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
@@ -399,13 +416,12 @@ NB_MODULE(_core, m) {
   m.def(
       "route_bins",
       [](const Sampling& plan, In<int64_t, 1> trees, In<int64_t, 1> roots, In<uint8_t, 1> nodes,
-         Sets sets, In<uint8_t, 2> bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids,
-         int64_t n_threads, Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
-        const TrainingRows data{bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, nullptr};
+         Sets sets, Bins bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
+         Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
+        const TrainingRows data = binned_rows(bins, n_bins);
         require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
-                    columns_of(bins) == rows_of(n_bins) && rows_of(leaves) == rows_of(bins) &&
-                    columns_of(leaves) == rows_of(roots) && rows_of(copies) == rows_of(bins) &&
-                    columns_of(copies) == rows_of(roots),
+                    rows_of(leaves) == rows_of(bins) && columns_of(leaves) == rows_of(roots) &&
+                    rows_of(copies) == rows_of(bins) && columns_of(copies) == rows_of(roots),
                 "rows, trees and outputs do not fit");
         unlocked([&] {
           route_bins(plan, trees.data(), roots.data(), rows_of(roots), nodes_of(nodes),
@@ -484,13 +500,17 @@ NB_MODULE(_core, m) {
   m.def(
       "bin_values",
       [](In<double, 2> x, In<double, 1> edges, In<int64_t, 1> edge_starts, int64_t n_threads,
-         Out<uint8_t, 2> out) {
+         WritableBins out) {
         require(rows_of(edge_starts) == columns_of(x) + 1 && rows_of(out) == rows_of(x) &&
                     columns_of(out) == columns_of(x),
                 "one stretch of edges per feature, one bin per value");
+        const bool wide = is_wide(out);
         unlocked([&] {
-          bin_values(x.data(), rows_of(x), columns_of(x), edges.data(), edge_starts.data(),
-                     n_threads, out.data());
+          const auto bin = [&](auto* bins) {
+            bin_values(x.data(), rows_of(x), columns_of(x), edges.data(), edge_starts.data(),
+                       n_threads, bins);
+          };
+          wide ? bin(static_cast<uint16_t*>(out.data())) : bin(static_cast<uint8_t*>(out.data()));
         });
       },
       array("x"), array("edges"), array("edge_starts"), "n_threads"_a, array("out"));

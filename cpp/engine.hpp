@@ -65,19 +65,17 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
                int64_t n_rows, int64_t n_threads, const int64_t* starts, uint32_t* rows,
                int64_t* counts);
 
-// Sums of the leaf channels and of the weights over the rows that fill each leaf. `sets` as in
-// Leaves.
+// Sums of the leaf channels and of the weights over the rows that fill each leaf.
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                 const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                 const Node* nodes, CategorySets sets, const TrainingRows& data,
                  const float* row_weights, const int64_t* ids, int64_t n_rows, int64_t n_threads,
                  double* sums,      // IN/OUT (n_leaves, n_channels)
                  double* weights);  // IN/OUT (n_leaves,)
 
 // Leaf and copies of every (row, tree); leaf -1 where the row does not fill the tree's leaves.
 void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                const Node* nodes, const uint64_t* sets, const TrainingRows& data,
-                const int64_t* ids, int64_t n_rows, int64_t n_threads, int32_t* leaves,
-                uint8_t* copies_out);
+                const Node* nodes, CategorySets sets, const TrainingRows& data, const int64_t* ids,
+                int64_t n_rows, int64_t n_threads, int32_t* leaves, uint8_t* copies_out);
 
 void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
            int64_t n_threads, int32_t* leaves);
@@ -91,9 +89,11 @@ void average_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t
 void score_rows(const Ensemble& trees, const double* x, int64_t n_rows, const double* doses,
                 bool shared_doses, int64_t n_doses, int64_t n_threads, double* out);
 
-// Bins of raw values: the number of edges below the value; NaN goes to the bin after the last.
+// Bins of raw values: the number of edges below the value; NaN goes to the bin after the last. Bin:
+// uint8_t or uint16_t.
+template <class Bin>
 void bin_values(const double* x, int64_t n_rows, int64_t n_features, const double* edges,
-                const int64_t* edge_starts, int64_t n_threads, uint8_t* out);
+                const int64_t* edge_starts, int64_t n_threads, Bin* out);
 
 // Ridge solutions of (M + diag(penalty)) b = v for packed moments; M by rows of its upper triangle.
 void solve_moments(const double* moments, int64_t n_rows, int64_t n_coefficients,

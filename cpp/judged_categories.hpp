@@ -75,30 +75,65 @@ void sort_along_by(const Judge& judge, const double* axis, const double* sums,
   sort_bins(score, present);
 }
 
+// The steps of category_orders.hpp for another statistic.
 template <class D, class Judge>
-Split best_ordered_by(const Judge& judge, const TrainingRows& data, int32_t feature,
-                      Present present, const double* sums, const uint32_t* counts, double* left) {
-  const int32_t missing_bin = data.n_bins[feature];
-  const int64_t n_channels = data.n_channels, n_points = judge.rule.statistic.stride;
-  const double* weights = judge.rule.statistic.settings;
-  double axis[MAX_POINTS + LANES];
-  Split best{-__builtin_inf(), -1, BY_SET, 0, {}};
-  bool has_axis = principal_axis_by(judge, present, sums, counts, n_channels, axis);
-  for (int orders = 0; orders < MAX_ORDERS; ++orders) {
-    if (has_axis) sort_along_by(judge, axis, sums, counts, n_channels, &present);
+struct JudgedSteps {
+  const Judge& judge;
+  const TrainingRows& data;
+  int32_t feature;
+  const double* sums;
+  const uint32_t* counts;
+  double* left;  // scratch
+  Present present;
+  Split best;
+
+  int64_t n_points() const { return judge.rule.statistic.stride; }
+  const double* weights() const { return judge.rule.statistic.settings; }
+
+  bool principal(double* axis) const {
+    return principal_axis_by(judge, present, sums, counts, data.n_channels, axis);
+  }
+
+  [[gnu::noinline]] bool improve(const double* axis) {
+    if (axis) sort_along_by(judge, axis, sums, counts, data.n_channels, &present);
+    const int32_t missing_bin = data.n_bins[feature];
     const auto cut_in = [&](ListedOrder order, bool missing_left, double gain_to_beat) {
       return best_cut_by(judge, data, missing_bin, order, missing_left, sums, counts, left,
                          gain_to_beat);
     };
-    const bool improved =
-        improve_by_order(judge.node, feature, missing_bin, present, counts, &best, cut_in);
-    if (!improved || !has_axis) break;
-    const int64_t rows = add_up_left(best, missing_bin, sums, counts, n_channels, left);
-    judge.differences(left, weight_of(judge.rule, left, rows), axis);
-    to_direction(D{}, weights, n_points, axis);
-    has_axis = make_axis(weights, axis, n_points);
+    return improve_by_order(judge.node, feature, missing_bin, present, counts, &best, cut_in);
   }
-  return best;
+
+  bool next(double* axis) const {
+    const int64_t rows =
+        add_up_left(best, data.n_bins[feature], sums, counts, data.n_channels, left);
+    judge.differences(left, weight_of(judge.rule, left, rows), axis);
+    to_direction(D{}, weights(), n_points(), axis);
+    return make_axis(weights(), axis, n_points());
+  }
+
+  void spreads(double* out) const {
+    double own[MAX_POINTS + LANES];
+    for (int64_t p = 0; p < n_points(); ++p) out[p] = 0;
+    for (int32_t i = 0; i < present.n; ++i) {
+      const double* cell = sums + present.bins[i] * data.n_channels;
+      const double weight = compared_weight(judge, cell, counts[present.bins[i]]);
+      if (weight == 0) continue;
+      offset_of(judge, cell, weight, own);
+      for (int64_t p = 0; p < n_points(); ++p) out[p] += weight * weights()[p] * own[p] * own[p];
+    }
+  }
+};
+
+template <class D, class Judge>
+Split best_ordered_by(const Judge& judge, const TrainingRows& data, int32_t feature,
+                      const Present& present, const double* sums, const uint32_t* counts,
+                      double* left) {
+  JudgedSteps<D, Judge> steps{judge,  data, feature, sums,
+                              counts, left, present, {-__builtin_inf(), -1, BY_SET, 0, {}}};
+  try_orders<MAX_POINTS>(steps, steps.weights(), steps.n_points(),
+                         most_point_orders(judge.node, present));
+  return steps.best;
 }
 
 // Improves `best` by the best set of categories of one feature.

@@ -19,6 +19,10 @@ namespace {
 
 #include "statistics.hpp"
 
+#include "category_axes.hpp"
+
+#include "category_orders.hpp"
+
 #include "categories.hpp"
 
 #include "judged_categories.hpp"
@@ -48,8 +52,11 @@ void unrolled(int64_t n_channels, Call call) {
 
 void accumulate_any(const TrainingRows& data, const uint32_t* rows, int64_t n_rows,
                     const int32_t* features, int64_t n_selected, double* sums, uint32_t* counts) {
-  unrolled(data.n_channels,
-           [&]<int V>() { accumulate<V>(data, rows, n_rows, features, n_selected, sums, counts); });
+  unrolled(data.n_channels, [&]<int V>() {
+    for_bin_type(data, [&]<class Bin>() {
+      accumulate<V, Bin>(data, rows, n_rows, features, n_selected, sums, counts);
+    });
+  });
 }
 
 template <class D>

@@ -20,17 +20,25 @@ static_assert(sizeof(Node) == 16);
 // curves only: the bins of a set go left.
 enum NodeFlag : uint8_t { LEAF = 1, MISSING_LEFT = 2, ZERO_MISSING = 4, CATEGORICAL = 8 };
 
-constexpr int32_t MAX_BINS = 255;  // a byte, less one code for missing values
-constexpr int SET_WORDS = 4;       // a set of bins is 256 bits
+constexpr int32_t MAX_BINS = 1023;  // of categories: ten bits, less one code for missing values
+constexpr int SET_WORDS = 4;        // a set of bins is 256 bits,
+constexpr int MAX_SET_WORDS = 16;   // or 1,024 in forests with a feature of more categories
 
 // The training rows as the kernels read them.
 struct TrainingRows {
-  const uint8_t* bins;  // (n_rows, n_features); bin n_bins[f] of feature f holds its missing values
+  const void* bins;  // (n_rows, n_features); bin n_bins[f] of feature f holds its missing values
   const float* channels;  // (n_rows, n_channels), rounded to the exact grid, zero in the padding
   const int32_t* n_bins;  // (n_features,), without the bin for missing values
   int64_t n_features;
   int64_t n_channels;          // a multiple of LANES
+  bool wide;                   // bins are uint16_t, not uint8_t
   const uint8_t* categorical;  // (n_features,): whether bins are categories; null: none are
+};
+
+// Sets of the categorical nodes of a forest.
+struct CategorySets {
+  const uint64_t* words;  // (n_sets, n_words); null: there are none
+  int64_t n_words;        // SET_WORDS or MAX_SET_WORDS
 };
 
 constexpr int64_t MAX_CHANNELS = 1024;
@@ -76,7 +84,7 @@ struct Split {
   int32_t feature;
   int32_t bin;  // BY_SET: the bins of the set go left
   int32_t missing_left;
-  uint64_t left_bins[SET_WORDS];
+  uint64_t left_bins[MAX_SET_WORDS];
 };
 constexpr int32_t BY_SET = -1;
 
@@ -99,7 +107,7 @@ struct Leaves {
   const float* weights;  // (n_leaves,); 0: an empty tree
   int64_t n_trees;
   int64_t width;
-  const uint64_t* sets;  // (n_sets, SET_WORDS) of the categorical nodes; null: there are none
+  CategorySets sets;
 };
 
 // Boosted trees of covariates and a dose, whose leaves are lines in them; TreeEnsemble in

@@ -37,6 +37,28 @@ void for_row_chunks(int64_t n_rows, int64_t work_per_row, int64_t n_threads, Vis
                });
 }
 
+// Divides the rows [begin, end) by a split; `right` has room for all of them.
+template <class Bin>
+int64_t divide(const TrainingRows& data, uint32_t* rows, int64_t begin, int64_t end,
+               const Split& split, std::vector<uint32_t>& right) {
+  const Bin* column = static_cast<const Bin*>(data.bins) + split.feature;
+  const Sides sides = sides_of(split, data.n_bins[split.feature]);
+  int64_t n_left = begin, n_right = 0;
+  for (int64_t i = begin; i < end; ++i) {  // both stores, no branch: directions are random
+    if (i + PREFETCH_ROWS < end) {
+      __builtin_prefetch(column + rows[i + PREFETCH_ROWS] * data.n_features);
+    }
+    const uint32_t row = rows[i];
+    const bool left = sides.left(column[row * data.n_features]);
+    rows[n_left] = row;
+    right[static_cast<size_t>(n_right)] = row;
+    n_left += left;
+    n_right += !left;
+  }
+  std::copy_n(right.begin(), n_right, rows + n_left);
+  return n_left;
+}
+
 }  // namespace
 
 void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, const Split* splits,
@@ -44,30 +66,16 @@ void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, 
   int64_t work = 0;
   for (int64_t node = 0; node < n_nodes; ++node) work += ranges[2 * node + 1] - ranges[2 * node];
   std::vector<std::vector<uint32_t>> buffers(static_cast<size_t>(n_threads));
-  parallel_for(
-      n_nodes, n_threads, work < BRIEF_WORK, [&](int64_t node, int64_t worker, const StopFlag&) {
-        const int64_t begin = ranges[2 * node], end = ranges[2 * node + 1];
-        const Split& split = splits[node];
-        std::vector<uint32_t>& right = buffers[static_cast<size_t>(worker)];
-        if (right.size() < static_cast<size_t>(end - begin))
-          right.resize(static_cast<size_t>(end - begin));
-        const uint8_t* column = data.bins + split.feature;
-        const Sides sides = sides_of(split, data.n_bins[split.feature]);
-        int64_t n_left = begin, n_right = 0;
-        for (int64_t i = begin; i < end; ++i) {  // both stores, no branch: directions are random
-          if (i + PREFETCH_ROWS < end) {
-            __builtin_prefetch(column + rows[i + PREFETCH_ROWS] * data.n_features);
-          }
-          const uint32_t row = rows[i];
-          const bool left = sides.left(column[row * data.n_features]);
-          rows[n_left] = row;
-          right[static_cast<size_t>(n_right)] = row;
-          n_left += left;
-          n_right += !left;
-        }
-        std::copy_n(right.begin(), n_right, rows + n_left);
-        middles[node] = n_left;
-      });
+  parallel_for(n_nodes, n_threads, work < BRIEF_WORK,
+               [&](int64_t node, int64_t worker, const StopFlag&) {
+                 const int64_t begin = ranges[2 * node], end = ranges[2 * node + 1];
+                 std::vector<uint32_t>& right = buffers[static_cast<size_t>(worker)];
+                 if (right.size() < static_cast<size_t>(end - begin))
+                   right.resize(static_cast<size_t>(end - begin));
+                 for_bin_type(data, [&]<class Bin>() {
+                   middles[node] = divide<Bin>(data, rows, begin, end, splits[node], right);
+                 });
+               });
 }
 
 void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, const int64_t* ids,
@@ -91,7 +99,7 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
 }
 
 void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                 const Node* nodes, const uint64_t* sets, const TrainingRows& data,
+                 const Node* nodes, CategorySets sets, const TrainingRows& data,
                  const float* row_weights, const int64_t* ids, int64_t n_rows, int64_t n_threads,
                  double* sums, double* weights) {
   parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK,
@@ -102,8 +110,7 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
                    if (!fills(plan, streams, ids[row])) continue;
                    const int n_copies = copies(plan, streams, ids[row]);
                    if (n_copies == 0) continue;
-                   const int64_t leaf = leaf_of_bins(
-                       nodes, sets, roots[t], data.bins + row * data.n_features, data.n_bins);
+                   const int64_t leaf = leaf_of_row(nodes, sets, roots[t], data, row);
                    const float* values = data.channels + row * data.n_channels;
                    double* sum = sums + leaf * data.n_channels;
                    for (int64_t c = 0; c < data.n_channels; ++c)
@@ -115,19 +122,15 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
 }
 
 void route_bins(const Sampling& plan, const int64_t* trees, const int64_t* roots, int64_t n_trees,
-                const Node* nodes, const uint64_t* sets, const TrainingRows& data,
-                const int64_t* ids, int64_t n_rows, int64_t n_threads, int32_t* leaves,
-                uint8_t* copies_out) {
+                const Node* nodes, CategorySets sets, const TrainingRows& data, const int64_t* ids,
+                int64_t n_rows, int64_t n_threads, int32_t* leaves, uint8_t* copies_out) {
   for_row_chunks(n_rows, n_trees, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t t = 0; t < n_trees; ++t) {
       const TreeStreams streams = tree_streams(plan, trees[t]);
       for (int64_t row = first; row < end; ++row) {
         const int n = fills(plan, streams, ids[row]) ? copies(plan, streams, ids[row]) : 0;
         copies_out[row * n_trees + t] = static_cast<uint8_t>(n);
-        leaves[row * n_trees + t] =
-            n == 0 ? -1
-                   : leaf_of_bins(nodes, sets, roots[t], data.bins + row * data.n_features,
-                                  data.n_bins);
+        leaves[row * n_trees + t] = n == 0 ? -1 : leaf_of_row(nodes, sets, roots[t], data, row);
       }
     }
   });
@@ -152,7 +155,7 @@ void route_rows(const Leaves& forest, const double* x, int64_t n_rows, int64_t n
 
 void route(const Leaves& forest, const double* x, int64_t n_rows, int64_t n_features,
            int64_t n_threads, int32_t* leaves) {
-  const auto kind = forest.sets ? route_rows<true> : route_rows<false>;
+  const auto kind = forest.sets.words ? route_rows<true> : route_rows<false>;
   kind(forest, x, n_rows, n_features, n_threads, leaves);
 }
 
@@ -179,8 +182,9 @@ void score_rows(const Ensemble& trees, const double* x, int64_t n_rows, const do
                });
 }
 
+template <class Bin>
 void bin_values(const double* x, int64_t n_rows, int64_t n_features, const double* edges,
-                const int64_t* edge_starts, int64_t n_threads, uint8_t* out) {
+                const int64_t* edge_starts, int64_t n_threads, Bin* out) {
   for_row_chunks(n_rows, n_features, n_threads, [&](int64_t first, int64_t end) {
     for (int64_t row = first; row < end; ++row) {
       for (int64_t f = 0; f < n_features; ++f) {
@@ -188,10 +192,15 @@ void bin_values(const double* x, int64_t n_rows, int64_t n_features, const doubl
         const double* last = edges + edge_starts[f + 1];
         const double value = x[row * n_features + f];
         const int64_t bin = value != value ? last - own + 1 : edges_below(own, last - own, value);
-        out[row * n_features + f] = static_cast<uint8_t>(bin);
+        out[row * n_features + f] = static_cast<Bin>(bin);
       }
     }
   });
 }
+
+template void bin_values(const double*, int64_t, int64_t, const double*, const int64_t*, int64_t,
+                         uint8_t*);
+template void bin_values(const double*, int64_t, int64_t, const double*, const int64_t*, int64_t,
+                         uint16_t*);
 
 }  // namespace doseforest

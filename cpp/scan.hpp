@@ -80,7 +80,7 @@ struct OwnOrder {
 };
 struct ListedOrder {
   int32_t n_bins;
-  const uint8_t* bins;
+  const uint16_t* bins;
   int32_t operator[](int32_t place) const { return bins[place]; }
 };
 

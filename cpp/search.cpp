@@ -90,13 +90,6 @@ struct Scratch {
 
 constexpr Split NO_SPLIT{-std::numeric_limits<double>::infinity(), -1, 0, 0, {}};
 
-// The best splits of a node, one per feature, by gain and then by feature.
-struct Candidates {
-  Split best[MAX_CANDIDATES];
-
-  Candidates() { std::fill_n(best, MAX_CANDIDATES, NO_SPLIT); }
-};
-
 // Puts a split behind those of the same gain: offered in the order of features, ties keep it.
 void offer(const Split& split, Split* best, int64_t n_candidates) {
   for (int64_t i = 0; i < n_candidates; ++i) {
@@ -130,7 +123,7 @@ void scan_candidates(const TrainingRows& data, const SplitRule& rule, const int3
 struct Item {
   int64_t family;
   int64_t begin, end;
-  Candidates left{}, right{};
+  Split *left, *right;  // n_candidates of each child, by gain and then by feature
 };
 
 const int32_t* features_of(const SelectedFeatures& selected, int64_t node) {
@@ -148,7 +141,8 @@ class Searcher {
         pool_(pool),
         n_candidates_(n_candidates) {}
 
-  void run(const Family& family, Item& item, Scratch (&scratch)[2], const StopFlag& stop) const {
+  void run(const Family& family, const Item& item, Scratch (&scratch)[2],
+           const StopFlag& stop) const {
     if (family.parent_slot >= 0) {
       search_pair(family, item, scratch, stop);
       return;
@@ -169,23 +163,22 @@ class Searcher {
                      : scratch.histogram(tile.n_cells, data_.n_channels);
   }
 
-  void scan(const Tile& tile, const Histogram& histogram, Candidates& candidates) const {
-    scan_candidates(data_, rule_, tile.features, tile.n_features, histogram, n_candidates_,
-                    candidates.best);
+  void scan(const Tile& tile, const Histogram& histogram, Split* best) const {
+    scan_candidates(data_, rule_, tile.features, tile.n_features, histogram, n_candidates_, best);
   }
 
   void search_one(int64_t begin, int64_t end, int64_t node, int64_t slot, const Item& item,
-                  Candidates& candidates, Scratch& scratch, const StopFlag& stop) const {
+                  Split* best, Scratch& scratch, const StopFlag& stop) const {
     for_tiles(data_, features_of(selected_, node), item.begin, item.end, [&](const Tile& tile) {
       const Histogram own = place(slot, tile, scratch);
       build(data_, rows_, begin, end, tile, own, stop);
-      if (!stop) scan(tile, own, candidates);
+      if (!stop) scan(tile, own, best);
     });
   }
 
   // The smaller child is built, the larger is what remains of the parent. Sums are exact, so this
   // gives the bits of building both.
-  void search_pair(const Family& family, Item& item, Scratch (&scratch)[2],
+  void search_pair(const Family& family, const Item& item, Scratch (&scratch)[2],
                    const StopFlag& stop) const {
     const bool left_small = family.middle - family.start <= family.end - family.middle;
     const int64_t begin = left_small ? family.start : family.middle;
@@ -224,20 +217,23 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
     shares =
         std::min(selected.n_selected, (ITEMS_PER_THREAD * n_threads + n_families - 1) / n_families);
   }
+  std::vector<Split> found(static_cast<size_t>(2 * n_families * shares * n_candidates), NO_SPLIT);
+  Split* next = found.data();
   std::vector<Item> items;
   int64_t work = 0;
   for (int64_t f = 0; f < n_families; ++f) {
     work += (families[f].end - families[f].start + 64) * selected.n_selected * data.n_channels;
     for (int64_t s = 0; s < shares; ++s) {
-      items.push_back(
-          {f, s * selected.n_selected / shares, (s + 1) * selected.n_selected / shares});
+      items.push_back({f, s * selected.n_selected / shares, (s + 1) * selected.n_selected / shares,
+                       next, next + n_candidates});
+      next += 2 * n_candidates;
     }
   }
   const Searcher searcher(data, rule, rows, selected, pool, n_candidates);
   std::vector<Scratch[2]> scratch(static_cast<size_t>(n_threads));
   parallel_for(static_cast<int64_t>(items.size()), n_threads, work < BRIEF_WORK,
                [&](int64_t i, int64_t worker, const StopFlag& stop) {
-                 Item& item = items[static_cast<size_t>(i)];
+                 const Item& item = items[static_cast<size_t>(i)];
                  searcher.run(families[item.family], item, scratch[static_cast<size_t>(worker)],
                               stop);
                });
@@ -245,10 +241,10 @@ void search(const TrainingRows& data, const SplitRule& rule, const uint32_t* row
     const Family& family = families[item.family];
     for (int64_t i = 0; i < n_candidates; ++i) {
       if (family.left >= 0) {
-        offer(item.left.best[i], best + family.left * n_candidates, n_candidates);
+        offer(item.left[i], best + family.left * n_candidates, n_candidates);
       }
       if (family.right >= 0) {
-        offer(item.right.best[i], best + family.right * n_candidates, n_candidates);
+        offer(item.right[i], best + family.right * n_candidates, n_candidates);
       }
     }
   }

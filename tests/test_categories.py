@@ -175,19 +175,6 @@ def test_without_missing_values_an_unseen_label_goes_with_most_rows():
     assert tree.predict(pd.DataFrame({"c": ["d"]})) == 0.0
 
 
-def test_beyond_255_categories_the_rarest_share_a_bin():
-    codes = np.repeat(np.arange(300), np.where(np.arange(300) < 254, 3, 2))
-    y = np.random.default_rng(1).normal(size=300)[codes]
-    tree = single_tree(min_node_size=1, categorical_features=[0], max_bins=2)
-    tree.fit(codes[:, None], y)
-    every = np.arange(300.0)[:, None]
-    predicted = tree.predict(every)
-    np.testing.assert_allclose(
-        predicted[:254], y[np.searchsorted(codes, np.arange(254))], atol=1e-6
-    )
-    np.testing.assert_allclose(predicted[254:], y[codes >= 254].mean(), atol=1e-6)
-
-
 @pytest.mark.parametrize("memory_map", [False, True])
 def test_a_loaded_forest_maps_labels_itself(fitted, tmp_path, memory_map):
     fitted.save(tmp_path / "model.dose")
@@ -313,20 +300,3 @@ def test_trees_are_told_with_their_labels():
     forest = CurveForest(1, sample_fraction=1.0, honesty="none", random_state=0).fit(frame, y)
     first = forest.tree_text().splitlines()[0]
     assert first.startswith("city in {'Bonn', 'Ulm'}, missing left")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_300_categories_gain_no_less_than_their_255_bins_in_the_order_of_any_target(seed):
-    rng = np.random.default_rng(seed)
-    frequency = 1 / np.arange(20, 320)
-    codes = rng.choice(300, size=12_000, p=frequency / frequency.sum())
-    curves = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6))
-    y = curves[codes] + rng.normal(size=(12_000, 6))
-    settings = {"max_depth": 1, "honesty": "none", "sample_fraction": 1.0, "random_state": 0}
-    native = CurveForest(1, categorical_features=[0], **settings).fit(codes[:, None], y)
-    labels = np.array(native.forest_.categories[0])
-    bins = np.minimum(np.argsort(labels)[np.searchsorted(np.sort(labels), codes)], 254)
-    for target in (*y.T, y.mean(axis=1)):
-        means = np.bincount(bins, target) / np.bincount(bins)
-        numeric = CurveForest(1, max_bins=255, **settings).fit(means[bins][:, None], y)
-        assert native.forest_.gains[0] >= numeric.forest_.gains[0] * (1 - 1e-9)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doseforest import _core
-from doseforest.dtypes import BY_SET
+from doseforest.dtypes import BY_SET, set_words
 from doseforest.growth.distances import CURVE_DISTANCES
 from doseforest.growth.frontier import Splits
 from doseforest.growth.grower import StopRules
@@ -63,7 +63,7 @@ class Rows:
 
     def compiled(self, distance, rules):
         statistic = self.statistic(distance)
-        splits = Splits.none(1, with_sets=True)
+        splits = Splits.none(1, set_words=set_words(self.n_bins))
         rule = statistic.rule(min_rows=rules.min_node_size, min_fraction=rules.min_child_fraction)
         _core.scan_histograms(
             np.array([self.n_bins], np.int32),
@@ -182,7 +182,7 @@ def test_eight_categories_and_missing_values_are_still_enumerated():
 @given(
     seed=st.integers(0, 2**31),
     n_rows=st.integers(20, 600),
-    n_bins=st.sampled_from([9, 12, 40, 254, 255]),
+    n_bins=st.sampled_from([9, 12, 40, 255, 256, 1023]),
     n_channels=st.sampled_from([1, 2, 6, 14, 33]),
     rules=RULES,
     **OPTIONS,
@@ -198,7 +198,7 @@ def test_many_categories_are_split_as_the_twin_splits_them(
         assert achieved == pytest.approx(splits.gain[0], rel=CHANNEL_TOLERANCE)
 
 
-@pytest.mark.parametrize("n_bins", [9, 30, 254])
+@pytest.mark.parametrize("n_bins", [9, 30, 254, 600])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_one_channel_is_cut_in_the_order_of_the_means(seed, weighted, n_bins):
@@ -214,11 +214,9 @@ def test_one_channel_is_cut_in_the_order_of_the_means(seed, weighted, n_bins):
         assert gain == pytest.approx(rows.best_subset("l2", rules), rel=CHANNEL_TOLERANCE)
 
 
-# Linf goes on along the one point where the first cut differs most. Of points that differ almost as
-# much another may do better, by no more than the first cut falls short.
-@pytest.mark.parametrize(("distance", "share"), [("l1", 1.0), ("l2", 1.0), ("linf", 0.99)])
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("seed", range(4))
-def test_many_curves_are_parted_no_worse_than_in_the_order_of_any_point(seed, distance, share):
+def test_many_curves_are_parted_no_worse_than_in_the_order_of_any_point(seed, distance):
     # Curves of two shapes, each category's mean over 20 rows: an axis through all points tells more
     # of them than any point alone.
     rng = np.random.default_rng(seed)
@@ -229,7 +227,8 @@ def test_many_curves_are_parted_no_worse_than_in_the_order_of_any_point(seed, di
     gain = rows.compiled(distance, StopRules()).gain[0]
     for point in range(6):
         means = np.bincount(rows.bins, rows.curves[:, point], 250) / counts
-        assert gain >= share * rows.best_cut_in_order(distance, StopRules(), means)
+        expected = rows.best_cut_in_order(distance, StopRules(), means)
+        assert gain >= expected * (1 - CHANNEL_TOLERANCE)
 
 
 @pytest.mark.parametrize("distance", sorted(CURVE_DISTANCES))

@@ -60,6 +60,16 @@ VARIANTS = {
         "categorical_features": [2, 3],
         "guard": TreatmentGuard(min_treatment_variance=0.9),
     },
+    "hundreds of categories": {"categorical_features": [2, 4], "mtry": 3},
+    "hundreds of categories under a guard": {
+        "categorical_features": [4],
+        "guard": TreatmentGuard(min_treatment_variance=0.9),
+    },
+    "scores of hundreds of categories under a guard": {
+        "statistic": SplitByScores((0.1, 0.0)),
+        "categorical_features": [3, 4],
+        "guard": TreatmentGuard(min_treatment_variance=0.9),
+    },
     "categories, user's distance": {
         "categorical_features": [2, 3],
         "distance": lambda a, b, q: np.abs(a - b).max(axis=-1),
@@ -85,9 +95,9 @@ def columns_of(statistic, curves, doses, treatment):
 
 
 def with_codes(x, rng):
-    """Put codes, few and many of them, into columns 2 and 3; return what they do to the curves."""
+    """Put codes, ever more of them, into columns 2 to 4; return what they do to the curves."""
     effect = np.zeros((len(x), 10))
-    for column, n_codes in ((2, 6), (3, 60)):
+    for column, n_codes in ((2, 6), (3, 60), (4, 1200)):
         codes = np.minimum(rng.geometric(3 / n_codes, len(x)) - 1, n_codes - 1)
         x[:, column] = np.where(np.isnan(x[:, column]), np.nan, codes)
         effect += rng.normal(size=(n_codes, 10))[codes]
@@ -111,7 +121,7 @@ def _grow(request):
         columns, grid = columns_of(forest.statistic, y, doses, treatment)
         ids = np.arange(len(x))[order]
         table = x[order] if block_rows is None else ArrayTable(x[order], block_rows=block_rows)
-        return forest.fit(
+        grown = forest.fit(
             table,
             columns[order],
             doses=grid,
@@ -120,6 +130,9 @@ def _grow(request):
             sample_weight=weight_factor * weights[order],
             row_ids=ids,
         ).forest_
+        is_wide = 4 in VARIANTS[request.param].get("categorical_features", ())
+        assert grown.category_sets.shape[1] == (16 if is_wide else 4)
+        return grown
 
     return grow
 

@@ -49,6 +49,7 @@ WATCHED = [
     "doseforest.prediction.forest",
     "doseforest.prediction.forest_file",
     "doseforest.prediction.node_checks",
+    "doseforest.prediction.stored_categories",
     "doseforest.prediction.stored_forest",
     "doseforest.prediction.value_checks",
     "doseforest.treatments.stored_bases",

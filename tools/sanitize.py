@@ -37,6 +37,7 @@ TESTS = [
     "tests/test_smoothing.py",
     "tests/test_split_statistics.py",
     "tests/test_tree_ensemble.py",
+    "tests/test_wide_categories.py",
     "tests/test_orthogonal.py::test_moments_give_back_the_coefficients_of_an_exact_relation",
     "tests/test_causal_forest.py::test_missing_values_are_welcome",
 ]

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from doseforest.dtypes import BinArray
+
 LANES: int
 MAX_CHANNELS: int
 MAX_CANDIDATES: int
@@ -44,7 +46,7 @@ def available_builds() -> list[str]: ...
 def current_build() -> str: ...
 def choose_build(name: str) -> None: ...
 def search(
-    bins: NDArray[np.uint8],  # IN (n_rows, n_features)
+    bins: BinArray,  # IN (n_rows, n_features)
     channels: NDArray[np.float32],  # IN (n_rows, n_channels)
     n_bins: NDArray[np.int32],  # IN (n_features,)
     rule: SplitRule,
@@ -56,12 +58,12 @@ def search(
     n_threads: int,
     gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
     cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
-    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4), or (…, 0) without categories
+    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4 or 16), or (…, 0) without any
     categorical: NDArray[np.uint8] | None,  # IN (n_features,); None: no feature is
     n_candidates: int = 1,
 ) -> None: ...
 def histograms(
-    bins: NDArray[np.uint8],
+    bins: BinArray,
     channels: NDArray[np.float32],
     n_bins: NDArray[np.int32],
     rows: NDArray[np.uint32],
@@ -80,12 +82,12 @@ def scan_histograms(
     n_threads: int,
     gain: NDArray[np.float64],  # IN/OUT (n_nodes * n_candidates,)
     cut: NDArray[np.int32],  # IN/OUT (n_nodes * n_candidates, 3)
-    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4), or (…, 0) without categories
+    sets: NDArray[np.uint64],  # IN/OUT (n_nodes * n_candidates, 4 or 16), or (…, 0) without any
     categorical: NDArray[np.uint8] | None,  # IN (n_features,); None: no feature is
     n_candidates: int = 1,
 ) -> None: ...
 def child_sums(
-    bins: NDArray[np.uint8],
+    bins: BinArray,
     channels: NDArray[np.float32],
     n_bins: NDArray[np.int32],
     rows: NDArray[np.uint32],
@@ -104,13 +106,13 @@ def select_features(
     out: NDArray[np.int32],  # OUT (n_nodes, n_selected)
 ) -> None: ...
 def partition(
-    bins: NDArray[np.uint8],
+    bins: BinArray,
     n_bins: NDArray[np.int32],
     rows: NDArray[np.uint32],  # IN/OUT
     ranges: NDArray[np.int64],
     gain: NDArray[np.float64],
     cut: NDArray[np.int32],
-    sets: NDArray[np.uint64],  # IN (n_nodes, 4), or (n_nodes, 0) without categories
+    sets: NDArray[np.uint64],  # IN (n_nodes, 4 or 16), or (n_nodes, 0) without categories
     n_threads: int,
     middles: NDArray[np.int64],  # OUT (n_nodes,)
 ) -> None: ...
@@ -134,8 +136,8 @@ def fill_leaves(
     trees: NDArray[np.int64],
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
-    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
-    bins: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4 or 16); None: no node is categorical
+    bins: BinArray,
     channels: NDArray[np.float32],
     n_bins: NDArray[np.int32],
     row_weights: NDArray[np.float32] | None,
@@ -149,8 +151,8 @@ def route_bins(
     trees: NDArray[np.int64],
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
-    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
-    bins: NDArray[np.uint8],
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4 or 16); None: no node is categorical
+    bins: BinArray,
     n_bins: NDArray[np.int32],
     ids: NDArray[np.int64],
     n_threads: int,
@@ -160,7 +162,7 @@ def route_bins(
 def route(
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
-    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4 or 16); None: no node is categorical
     x: NDArray[np.float64],
     n_threads: int,
     leaves: NDArray[np.int32],  # OUT (n_rows, n_trees)
@@ -168,7 +170,7 @@ def route(
 def average(
     roots: NDArray[np.int64],
     nodes: NDArray[np.uint8],
-    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4); None: no node is categorical
+    sets: NDArray[np.uint64] | None,  # IN (n_sets, 4 or 16); None: no node is categorical
     leaf_sums: NDArray[np.float32],
     leaf_weights: NDArray[np.float32],
     x: NDArray[np.float64],
@@ -197,7 +199,7 @@ def bin_values(
     edges: NDArray[np.float64],
     edge_starts: NDArray[np.int64],
     n_threads: int,
-    out: NDArray[np.uint8],  # OUT (n_rows, n_features)
+    out: BinArray,  # OUT (n_rows, n_features)
 ) -> None: ...
 def solve_moments(
     moments: NDArray[np.float64],

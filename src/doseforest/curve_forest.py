@@ -85,7 +85,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         How averaged leaf channels become a curve; by default they are the curve.
     max_bins : int, default=64
         Bins of a feature, at most 255; missing values have one more. Categories have a bin each,
-        beyond 255 the rarest share one.
+        beyond 1,023 the rarest share one.
     categorical_features : list of names or places, optional
         Columns of whole numbers that are codes of categories. Columns of text, and the categorical
         types of pandas and polars, are categorical by themselves.
@@ -463,6 +463,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         extra = (inputs.weights is not None) + 2 * (self.zeta > 0)
         if self.guard is not None:
             extra += self.guard.n_channels(0 if inputs.doses is None else len(inputs.doses))
+        categories = categories_of(inputs.table)
         need = memory_need(
             n_rows=inputs.n_rows,
             n_features=inputs.table.n_features,
@@ -471,7 +472,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             n_trees=int(self.n_trees),
             min_node_size=int(self.min_node_size),
             plan=plan,
-            with_categories=bool(categories_of(inputs.table)),
+            most_categories=max(map(len, categories.values())) if categories else None,
         )
         return plan_memory(
             need,

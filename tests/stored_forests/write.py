@@ -29,6 +29,7 @@ def main() -> None:
     forest = CurveForest(5, random_state=0).fit(x, y, doses=doses)
     store("", forest, forest.predict, x[:20])
     store_categorical_forest()
+    store_wide_forest()
     store_effect_forests()
 
 
@@ -39,6 +40,15 @@ def store_categorical_forest() -> None:
     codes[rng.random(codes.shape) < 0.1] = np.nan
     forest = CurveForest(5, random_state=0, categorical_features=[0, 1]).fit(codes, y)
     store("categorical_", forest, forest.predict, np.vstack([codes[:20], [[99.0, 99.0]]]))
+
+
+def store_wide_forest() -> None:
+    rng = np.random.default_rng(2)
+    codes = np.column_stack([rng.permutation(900) % 300, rng.integers(0, 5, 900)]).astype(float)
+    y = np.sin(codes[:, :1]) * np.linspace(0, 1, 4) + codes[:, 1:] % 2
+    codes[rng.random(codes.shape) < 0.1] = np.nan
+    forest = CurveForest(3, random_state=0, categorical_features=[0, 1]).fit(codes, y)
+    store("categorical_wide_", forest, forest.predict, np.vstack([codes[:20], [[999.0, 99.0]]]))
 
 
 def store_effect_forests() -> None:

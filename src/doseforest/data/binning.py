@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from doseforest import _core
 from doseforest.data.sampling import DRAW_BIN_SAMPLE, draw, stream, uniform
 from doseforest.data.table import BlockSource, categories_of
-from doseforest.dtypes import BIN_DTYPE, BinArray, ChannelArray, FloatArray, IntArray
+from doseforest.dtypes import BinArray, ChannelArray, FloatArray, IntArray, bin_dtype
 
-MAX_BINS = 255  # a byte, less one code for missing values
+MAX_BINS = 255  # of a number: a byte, less one code for missing values
+MAX_CATEGORIES = 1023  # with a bin each: ten bits, less one code for missing values
 SAMPLE_ROWS = 200_000  # quantiles of this many rows place 64 bins well within a percent
 
 
@@ -45,8 +46,9 @@ class FeatureBins:
         return np.where(last, np.inf, edges[places])
 
     def transform(self, source: BlockSource, n_threads: int = 1) -> BinArray:
-        """Bin every row, shape (n_rows, n_features)."""
-        out = np.empty((source.n_rows, source.n_features), BIN_DTYPE)
+        """Bin every row, shape (n_rows, n_features): bytes unless a feature has too many bins."""
+        shape = source.n_rows, source.n_features
+        out: BinArray = np.empty(shape, bin_dtype(int(self.n_bins.max(initial=0))))
         for first, block in source.blocks():
             _core.bin_values(
                 block, self.edges, self.edge_starts, n_threads, out[first : first + len(block)]
@@ -66,7 +68,7 @@ def fit_bins(
 
     Beyond 200,000 rows the quantiles come from a sample by hash of the row ids; a feature with few
     distinct values still keeps each of them. Categories have a bin each, whatever `max_bins` is;
-    beyond 255 the rarest share the last.
+    beyond 1,023 the rarest share the last.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def fit_bins(
         for feature, levels in _all_levels(source, sample, max_bins).items():
             edges[feature] = _midpoints(levels[:-1], levels[1:])
     for feature, labels in categories_of(source).items():
-        edges[feature] = 0.5 + np.arange(min(len(labels), MAX_BINS) - 1, dtype=np.float64)
+        edges[feature] = 0.5 + np.arange(min(len(labels), MAX_CATEGORIES) - 1, dtype=np.float64)
     starts = np.cumsum([0, *(len(own) for own in edges)], dtype=np.int64)
     return FeatureBins(np.concatenate(edges), starts)
 

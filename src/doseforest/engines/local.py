@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import Array, FloatArray, IntArray, SetArray
+from doseforest.dtypes import Array, FloatArray, IntArray, SetArray, set_words
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.guards import SplitGuard, first_passing
@@ -92,9 +92,9 @@ class LocalEngine:
         return max(1, min(FAMILIES_AT_ONCE, int(self._histogram_bytes // (2 * self._slot_bytes))))
 
     @property
-    def has_categories(self) -> bool:
-        """Whether a split may be a set of categories."""
-        return self._categorical is not None
+    def set_words(self) -> int:
+        """Words of a set of categories; 0 where no split may be by one."""
+        return 0 if self._categorical is None else set_words(int(self._n_bins.max()))
 
     @property
     def _slot_bytes(self) -> int:
@@ -135,7 +135,7 @@ class LocalEngine:
         features = self._features(nodes)
         if not self._compiled:
             return self._splits_by_callable(nodes, features)
-        splits = Splits.none(len(nodes) * self._n_candidates, with_sets=self.has_categories)
+        splits = Splits.none(len(nodes) * self._n_candidates, set_words=self.set_words)
         _core.search(
             self._bins,
             self._statistic.channels,

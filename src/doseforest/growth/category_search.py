@@ -1,7 +1,7 @@
 """Which categories go left, in NumPy: candidates for the search in `growth/split_search.py`.
 
-The twin of cpp/categories.hpp, which tells the rules, and of cpp/judged_categories.hpp: every
-subset of few categories; many are cut in the order of an axis of their curves.
+The twin of cpp/categories.hpp and cpp/judged_categories.hpp: every subset of few categories; many
+are cut in the orders of axes of their curves, by the rules of cpp/category_orders.hpp.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import SET_WORDS, FloatArray, IntArray, SetArray
+from doseforest.dtypes import FloatArray, IntArray, SetArray, set_words
 from doseforest.growth.distances import CURVE_DISTANCES
 from doseforest.growth.split_statistics import SplitStatistic
 
 MAX_ENUMERATED = 8  # bins with rows up to which every subset is tried
 POWER_STEPS = 8
-MAX_ORDERS = 4
+MAX_ORDERS = 4  # in a row, each from the cut before
+MAX_POINT_ORDERS = 16  # by single points of the curves,
+POINT_ORDERS_PER_ROW = 4  # and so many for each row that a category has on average
 
 BoolArray = NDArray[np.bool_]
 Gains = Callable[[FloatArray, IntArray], FloatArray]  # of left sums and rows
@@ -46,18 +48,28 @@ def best_category_split(
     present = np.flatnonzero(counts[:-1])
     if len(present) <= MAX_ENUMERATED:
         return _better(None, _subsets(present, counts), sums, counts, gains)
-    best = None
     axis = _principal_axis(statistic, sums, counts, present)
-    for _ in range(MAX_ORDERS):
-        order = present if axis is None else _order_along(statistic, sums, counts, present, axis)
-        found = _better(best, _cuts(order, counts), sums, counts, gains)
-        if found is best or found is None or axis is None:
-            return found
-        best = found
-        left = sums[best.left].sum(axis=0)
-        difference = _difference(statistic, left, best.left_rows, sums, counts)[0]
-        axis = _axis(statistic, _direction(statistic, difference))
-    return best
+    if axis is None:
+        return _better(None, _cuts(present, counts), sums, counts, gains)
+
+    def improve(best: CategorySplit | None, axis: FloatArray) -> CategorySplit | None:
+        order = _order_along(statistic, sums, counts, present, axis)
+        return _better(best, _cuts(order, counts), sums, counts, gains)
+
+    def follow(best: CategorySplit | None) -> CategorySplit | None:
+        for _ in range(MAX_ORDERS - 1):
+            axis = None if best is None else _axis_of_cut(statistic, sums, counts, best)
+            found = best if axis is None else improve(best, axis)
+            if found is best:
+                break
+            best = found
+        return best
+
+    first = follow(improve(None, axis))
+    best = first
+    for axis in _point_axes(statistic, sums, counts, present):
+        best = improve(best, axis)
+    return first if best is first else follow(best)
 
 
 def as_set(left: BoolArray, counts: IntArray, missing_left: bool) -> SetArray:
@@ -67,10 +79,10 @@ def as_set(left: BoolArray, counts: IntArray, missing_left: bool) -> SetArray:
     np.uint64(5)
     """
     goes_left = np.where(counts[:-1] > 0, left[:-1], missing_left)
-    bits = np.zeros(64 * SET_WORDS, np.uint64)
-    bits[: len(goes_left)] = goes_left
+    bits = np.zeros((set_words(len(goes_left)), 64), np.uint64)
+    bits.flat[: len(goes_left)] = goes_left
     places = np.arange(64, dtype=np.uint64)
-    words: SetArray = (bits.reshape(SET_WORDS, 64) << places).sum(axis=1, dtype=np.uint64)
+    words: SetArray = (bits << places).sum(axis=1, dtype=np.uint64)
     return words
 
 
@@ -188,6 +200,32 @@ def _principal_axis(
             break
         axis = following
     return axis
+
+
+def _axis_of_cut(
+    statistic: SplitStatistic, sums: FloatArray, counts: IntArray, cut: CategorySplit
+) -> FloatArray | None:
+    """Axis of a cut's own difference of curves, along which some cut is no worse."""
+    left = sums[cut.left].sum(axis=0)
+    difference = _difference(statistic, left, cut.left_rows, sums, counts)[0]
+    return _axis(statistic, _direction(statistic, difference))
+
+
+def _point_axes(
+    statistic: SplitStatistic, sums: FloatArray, counts: IntArray, present: IntArray
+) -> list[FloatArray]:
+    """Mean over the points, then the points at which categories differ most; none of one point."""
+    weight = _weight(statistic, sums[present], counts[present])
+    heavy = weight > 0
+    own = present[heavy]
+    differences = _difference(statistic, sums[own], counts[own], sums, counts)
+    point_weights = _point_weights(statistic)
+    spread = (differences**2 * point_weights / weight[heavy, None]).sum(axis=0)
+    points = [p for p in np.argsort(-spread, kind="stable") if spread[p] > 0]
+    if len(points) < 2:
+        return []
+    most = min(MAX_POINT_ORDERS, POINT_ORDERS_PER_ROW * int(counts.sum()) // len(present))
+    return [(point_weights > 0) * 1.0, *np.eye(len(spread))[points[:most]]]
 
 
 def _order_along(

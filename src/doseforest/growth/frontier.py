@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.sampling import child_keys, root_keys
-from doseforest.dtypes import SET_WORDS, IntArray, SetArray
+from doseforest.dtypes import IntArray, SetArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +78,17 @@ class Splits:
 
     gain: NDArray[np.float64]  # -inf: no admissible split
     cut: NDArray[np.int32]  # (n, 3): feature, bin or BY_SET, missing_left
-    sets: SetArray  # (n, SET_WORDS) bins that go left; (n, 0) where no feature is categorical
+    sets: SetArray  # (n, set words) bins that go left; (n, 0) where no feature is categorical
 
     @classmethod
-    def none(cls, n: int, *, with_sets: bool = False) -> Splits:
+    def none(cls, n: int, *, set_words: int = 0) -> Splits:
         """Start without a split for any node."""
         cut = np.tile(np.array([-1, 0, 0], np.int32), (n, 1))
-        return cls(np.full(n, -np.inf), cut, empty_sets(n, with_sets))
+        return cls(np.full(n, -np.inf), cut, np.zeros((n, set_words), np.uint64))
 
     def take(self, chosen: NDArray[np.bool_] | IntArray) -> Splits:
         """Return some of the splits."""
         return Splits(self.gain[chosen], self.cut[chosen], self.sets[chosen])
-
-
-def empty_sets(n: int, with_sets: bool) -> SetArray:
-    """Sets without a bin; without any room for one where no feature is categorical."""
-    return np.zeros((n, SET_WORDS if with_sets else 0), np.uint64)
 
 
 def root_frontier(seed: int, trees: IntArray, starts: IntArray, ends: IntArray) -> Frontier:

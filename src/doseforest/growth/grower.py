@@ -32,8 +32,8 @@ class Engine(Protocol):
         """Families that may be searched at once under the memory cap."""
 
     @property
-    def has_categories(self) -> bool:
-        """Whether a split may be a set of categories."""
+    def set_words(self) -> int:
+        """Words of a set of categories; 0 where no split may be by one."""
 
     def plant(self, trees: IntArray) -> IntArray:
         """Draw the rows of a group of trees and return how many grow each."""
@@ -66,7 +66,7 @@ def grow_trees(engine: Engine, rules: StopRules, *, seed: int, trees: IntArray) 
     """Grow a group of trees to the end, the deepest nodes first."""
     n_rows = engine.plant(trees)
     ends = np.cumsum(n_rows)
-    table = NodeTable(len(trees), with_sets=engine.has_categories)
+    table = NodeTable(len(trees), set_words=engine.set_words)
     roots = root_frontier(seed, trees, ends - n_rows, ends)
     frontier = _admitted(roots, rules)
     stack = [frontier] if len(frontier) else []

@@ -158,7 +158,7 @@ def first_passing(
     child_sums : callable
         From places of nodes and a split of each to the sums over their children.
     """
-    chosen = Splits.none(n_nodes, with_sets=candidates.sets.shape[1] > 0)
+    chosen = Splits.none(n_nodes, set_words=candidates.sets.shape[1])
     n_candidates = len(candidates.gain) // max(1, n_nodes)
     waiting = np.arange(n_nodes, dtype=np.int64)
     for rank in range(n_candidates):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from doseforest.data.binning import SAMPLE_ROWS
 from doseforest.data.exact_grid import padded_width
 from doseforest.data.sampling import SamplingPlan
-from doseforest.dtypes import NODE_DTYPE, SET_WORDS
+from doseforest.dtypes import NODE_DTYPE, bin_dtype, set_words
 from doseforest.machine import available_memory, readable_bytes
 
 HISTOGRAM_BYTES = 512 * 2**20  # more than this for kept histograms has not paid in any trial
@@ -45,7 +47,7 @@ def memory_need(
     n_trees: int,
     min_node_size: int,
     plan: SamplingPlan,
-    with_categories: bool = False,
+    most_categories: int | None = None,  # of a feature; None: no feature has any
 ) -> MemoryNeed:
     """Count the bytes of a fit."""
     tree_rows = plan.rows_per_tree(n_rows)
@@ -56,12 +58,14 @@ def memory_need(
             f"Got {n_trees} trees of up to {2 * tree_leaves} nodes instead; raise 'min_node_size'."
         )
     node_bytes = 2 * (NODE_DTYPE.itemsize + 8)  # two nodes a leaf, with their gains
-    node_bytes += 8 * SET_WORDS * with_categories  # one of the two is a split, perhaps by a set
+    if most_categories is not None:
+        node_bytes += 8 * set_words(most_categories)  # one of the two is a split, perhaps by a set
+    bin_bytes = n_features * np.dtype(bin_dtype(most_categories or 0)).itemsize
     leaf_bytes = 4 * n_leaf_channels + 4
     sampled = min(n_rows, SAMPLE_ROWS)
     return MemoryNeed(
-        data=n_rows * (n_features + 4 * padded_width(n_channels) + 4 * n_leaf_channels + 16),
-        binning=n_rows * n_features + 3 * 8 * sampled * n_features,
+        data=n_rows * (bin_bytes + 4 * padded_width(n_channels) + 4 * n_leaf_channels + 16),
+        binning=n_rows * bin_bytes + 3 * 8 * sampled * n_features,
         forest=2 * n_trees * tree_leaves * (node_bytes + leaf_bytes),
         # The list of rows and as much again while it is divided; sums in float64 and float32.
         per_tree=8 * tree_rows + tree_leaves * (4 * node_bytes + 4 * leaf_bytes),

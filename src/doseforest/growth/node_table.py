@@ -19,7 +19,7 @@ from doseforest.dtypes import (
     IntArray,
     SetArray,
 )
-from doseforest.growth.frontier import Splits, empty_sets
+from doseforest.growth.frontier import Splits
 
 
 class NodeTable:
@@ -28,12 +28,12 @@ class NodeTable:
     The first nodes are the roots; children stand side by side, behind their parent.
     """
 
-    def __init__(self, n_trees: int, *, with_sets: bool = False) -> None:
+    def __init__(self, n_trees: int, *, set_words: int = 0) -> None:
         self.n_nodes = n_trees
         self._cut = np.zeros((2 * n_trees, 3), np.int32)
         self._gain = np.zeros(2 * n_trees)
         self._left = np.full(2 * n_trees, -1, np.int64)
-        self._sets = empty_sets(2 * n_trees, with_sets)
+        self._sets = np.zeros((2 * n_trees, set_words), np.uint64)
 
     def split(self, nodes: IntArray, splits: Splits) -> IntArray:
         """Record splits and return the number of each new left child."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import BY_SET, Array, FloatArray, SetArray
+from doseforest.dtypes import BY_SET, Array, FloatArray, SetArray, set_words
 from doseforest.growth.category_search import as_set, best_category_split
 from doseforest.growth.distances import curve_distances
 from doseforest.growth.frontier import Splits
@@ -27,7 +27,8 @@ def scan_histograms(
     n_candidates: int = 1,
 ) -> Splits:
     """Best splits of each histogram, one per feature, by gain and then by feature."""
-    splits = Splits.none(len(features) * n_candidates, with_sets=categorical is not None)
+    n_words = 0 if categorical is None else set_words(int(n_bins.max()))
+    splits = Splits.none(len(features) * n_candidates, set_words=n_words)
     for node, own_features in enumerate(features):
         found: list[FoundSplit] = []
         start = 0
@@ -47,7 +48,7 @@ def scan_histograms(
             splits.gain[place] = gain
             splits.cut[place] = cut
             if own_set is not None:
-                splits.sets[place] = own_set
+                splits.sets[place, : len(own_set)] = own_set
     return splits
 
 

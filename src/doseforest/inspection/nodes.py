@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from doseforest.data.binning import MAX_BINS
-from doseforest.dtypes import CATEGORICAL, LEAF, MISSING_LEFT, Array, IntArray
+from doseforest.dtypes import CATEGORICAL, LEAF, MISSING_LEFT, Array, IntArray, bins_of_codes
 
 if TYPE_CHECKING:
     from doseforest.prediction.forest import Forest
@@ -46,7 +45,7 @@ def _labels_text(forest: Forest, node: int) -> str:
     own = forest.nodes[node]
     labels = forest.categories[int(own["feature"])]
     words = forest.category_sets[int(own["threshold"])]
-    bins = np.minimum(np.arange(len(labels)), MAX_BINS - 1)  # the rarest share the last
+    bins = bins_of_codes(np.arange(len(labels)), len(words))
     is_left = (words[bins // 64] >> (bins % 64).astype(np.uint64)) & np.uint64(1) > 0
     left = [repr(labels[code]) for code in np.flatnonzero(is_left)]
     more = [f"… {len(left) - SHOWN_LABELS} more"] if len(left) > SHOWN_LABELS else []

@@ -45,7 +45,7 @@ class Forest(ForestViews):
     feature_names: tuple[str, ...] | None = None
     doses: tuple[float, ...] | None = None  # what the columns of a curve stand for
     categories: Categories = field(default_factory=dict)  # labels of the categorical features
-    category_sets: SetArray = field(default_factory=no_sets)  # (n_sets, 4) bins that go left
+    category_sets: SetArray = field(default_factory=no_sets)  # (n_sets, 4 or 16) bins that go left
 
     @property
     def n_trees(self) -> int:

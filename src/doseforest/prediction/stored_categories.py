@@ -10,7 +10,16 @@ import numpy as np
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.categories import LARGEST_CODE
 from doseforest.data.table import Categories, Label
-from doseforest.dtypes import CATEGORICAL, LEAF, SET_WORDS, Array, IntArray, SetArray
+from doseforest.dtypes import (
+    CATEGORICAL,
+    LEAF,
+    SET_WORDS,
+    WIDE_SET_WORDS,
+    Array,
+    IntArray,
+    SetArray,
+    bins_of_codes,
+)
 from doseforest.prediction.node_checks import require_of
 
 
@@ -61,21 +70,28 @@ def check_sets(nodes: Array, sets: SetArray, categories: Categories) -> None:
         np.array_equal(by_set, is_split & on_categories),
         "has categorical nodes on other features than its categories",
     )
-    _require(sets.shape == (len(features), SET_WORDS), "has not one set per categorical node")
+    is_wide = max(map(len, categories.values()), default=0) > MAX_BINS
+    n_words = sets.shape[1]
+    _require(
+        n_words == SET_WORDS or (is_wide and n_words == WIDE_SET_WORDS),
+        "has category sets of a size that does not fit its categories",
+    )
+    _require(len(sets) == len(features), "has not one set per categorical node")
     _require(
         np.array_equal(nodes["threshold"][by_set], np.arange(len(features))),
         "has category sets out of order",
     )
     for feature, labels in categories.items():
-        beyond = ~_set_of_all(max(1, min(len(labels), MAX_BINS)))
+        last = bins_of_codes(np.array([max(1, len(labels)) - 1]), n_words)[0]
+        beyond = ~_set_of_all(int(last) + 1, n_words)
         strays = sets[features == feature] & beyond
         _require(not strays.any(), "has a set with a bin that there is not")
 
 
-def _set_of_all(n_bins: int) -> SetArray:
+def _set_of_all(n_bins: int, n_words: int) -> SetArray:
     """The set with every one of so many bins in it."""
     bits = (1 << n_bins) - 1
-    return np.array([bits >> 64 * word & 2**64 - 1 for word in range(SET_WORDS)], np.uint64)
+    return np.array([bits >> 64 * word & 2**64 - 1 for word in range(n_words)], np.uint64)
 
 
 def _is_number(label: Any) -> bool:
