@@ -193,8 +193,7 @@ Split best_ordered(const TrainingRows& data, const SplitRule& rule, const Totals
   MeanSteps<V, D, Extras> steps{data,    rule,    node,
                                 feature, sums,    counts,
                                 left,    present, {-__builtin_inf(), -1, BY_SET, 0, {}}};
-  try_orders<MAX_CHANNELS>(steps, rule.channel_weights, steps.n_channels(),
-                           most_point_orders(node, present));
+  try_orders<MAX_CHANNELS>(steps, rule.channel_weights, steps.n_channels(), node.rows / present.n);
   return steps.best;
 }
 

@@ -11,9 +11,8 @@
 //   next(axis)       writes the axis of the best cut's own difference; false: it has none
 //   spreads(out)     writes how much the categories differ at each point
 
-constexpr int MAX_ORDERS = 4;            // in a row, each from the cut before
-constexpr int MAX_POINT_ORDERS = 16;     // by single points of the curves,
-constexpr int POINT_ORDERS_PER_ROW = 4;  // and so many for each row that a category has on average
+constexpr int MAX_ORDERS = 4;             // in a row, each from the cut before
+constexpr int64_t MAX_POINT_ORDERS = 16;  // by single points of the curves
 
 // Goes on from a cut as long as that helps.
 template <class Steps>
@@ -21,13 +20,6 @@ void follow(Steps& steps, bool improved, double* axis) {
   for (int orders = 1; orders < MAX_ORDERS && improved && steps.next(axis); ++orders) {
     improved = steps.improve(axis);
   }
-}
-
-// Orders by points are the more the better the categories' means are known: in small nodes, of
-// which there are many, they would take more time than all else and find little but noise.
-inline int64_t most_point_orders(const Totals& node, const Present& present) {
-  const int64_t most = POINT_ORDERS_PER_ROW * node.rows / present.n;
-  return most < MAX_POINT_ORDERS ? most : MAX_POINT_ORDERS;
 }
 
 // The point with the largest spread, the first of several, or -1; it is taken out.
@@ -44,8 +36,10 @@ inline int64_t take_widest(double* spreads, int64_t n_points) {
 }
 
 // `weights` are those of the points, 0 where one does not count; there are at most MOST_POINTS.
+// There are no more orders by points than categories have rows on average: in small nodes, where
+// they would take most of the time, the order of categories is little but noise.
 template <int MOST_POINTS, class Steps>
-void try_orders(Steps& steps, const double* weights, int64_t n_points, int64_t most_points) {
+void try_orders(Steps& steps, const double* weights, int64_t n_points, int64_t rows_per_category) {
   alignas(CACHE_LINE) double axis[MOST_POINTS + LANES];
   alignas(CACHE_LINE) double spreads[MOST_POINTS];
   if (!steps.principal(axis)) {
@@ -53,13 +47,16 @@ void try_orders(Steps& steps, const double* weights, int64_t n_points, int64_t m
     return;
   }
   follow(steps, steps.improve(axis), axis);
+  if (rows_per_category < 2) return;
   steps.spreads(spreads);
   int64_t point = take_widest(spreads, n_points);
   int64_t second = take_widest(spreads, n_points);
   if (second < 0) return;  // one point: every order is that of its means
   for (int64_t p = 0; p < n_points; ++p) axis[p] = weights[p] > 0 ? 1.0 : 0.0;
   bool improved = steps.improve(axis);
-  for (int64_t orders = 0; orders < most_points && point >= 0; ++orders) {
+  const int64_t most =
+      rows_per_category - 1 < MAX_POINT_ORDERS ? rows_per_category - 1 : MAX_POINT_ORDERS;
+  for (int64_t orders = 0; orders < most && point >= 0; ++orders) {
     for (int64_t p = 0; p < n_points; ++p) axis[p] = p == point ? 1.0 : 0.0;
     improved = steps.improve(axis) || improved;
     point = second;

@@ -131,8 +131,7 @@ Split best_ordered_by(const Judge& judge, const TrainingRows& data, int32_t feat
                       double* left) {
   JudgedSteps<D, Judge> steps{judge,  data, feature, sums,
                               counts, left, present, {-__builtin_inf(), -1, BY_SET, 0, {}}};
-  try_orders<MAX_POINTS>(steps, steps.weights(), steps.n_points(),
-                         most_point_orders(judge.node, present));
+  try_orders<MAX_POINTS>(steps, steps.weights(), steps.n_points(), judge.node.rows / present.n);
   return steps.best;
 }
 

@@ -19,8 +19,7 @@ from doseforest.growth.split_statistics import SplitStatistic
 MAX_ENUMERATED = 8  # bins with rows up to which every subset is tried
 POWER_STEPS = 8
 MAX_ORDERS = 4  # in a row, each from the cut before
-MAX_POINT_ORDERS = 16  # by single points of the curves,
-POINT_ORDERS_PER_ROW = 4  # and so many for each row that a category has on average
+MAX_POINT_ORDERS = 16  # by single points of the curves
 
 BoolArray = NDArray[np.bool_]
 Gains = Callable[[FloatArray, IntArray], FloatArray]  # of left sums and rows
@@ -214,7 +213,13 @@ def _axis_of_cut(
 def _point_axes(
     statistic: SplitStatistic, sums: FloatArray, counts: IntArray, present: IntArray
 ) -> list[FloatArray]:
-    """Mean over the points, then the points at which categories differ most; none of one point."""
+    """Mean over the points, then the points at which categories differ most; none of one point.
+
+    They are no more than categories have rows on average.
+    """
+    rows_per_category = int(counts.sum()) // len(present)
+    if rows_per_category < 2:
+        return []
     weight = _weight(statistic, sums[present], counts[present])
     heavy = weight > 0
     own = present[heavy]
@@ -224,7 +229,7 @@ def _point_axes(
     points = [p for p in np.argsort(-spread, kind="stable") if spread[p] > 0]
     if len(points) < 2:
         return []
-    most = min(MAX_POINT_ORDERS, POINT_ORDERS_PER_ROW * int(counts.sum()) // len(present))
+    most = min(MAX_POINT_ORDERS, rows_per_category - 1)
     return [(point_weights > 0) * 1.0, *np.eye(len(spread))[points[:most]]]
 
 
