@@ -8,7 +8,7 @@ not seen says of the terms is said without its help.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +31,10 @@ class FoundKnots:
     feature: NDArray[np.int64]  # (n_knots,)
     knot: FloatArray  # (n_knots,)
     found: NDArray[np.bool_]  # (n_folds + 1, n_knots): without each fold, last with all rows
+
+    def none(self) -> FoundKnots:
+        """The same knots as if no search had found them."""
+        return replace(self, found=np.zeros_like(self.found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +122,9 @@ def search_knots(
         shape = n_searches - 1, len(edges) + 1
         for function in functions.T:
             by_fold = _sums_above(column, function, residual, weights, cells, shape)
-            total = by_fold.sum(axis=1)
             for search in range(n_searches):
-                own = _Sums(*(total - by_fold[:, search] if search < shape[0] else total))
+                kept = [fold for fold in range(shape[0]) if fold != search]
+                own = _Sums(*by_fold[:, kept].sum(axis=1))
                 for kind, explained in KINDS.items():
                     gains = explained(own, edges)
                     best = int(gains.argmax())

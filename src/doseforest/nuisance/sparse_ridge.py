@@ -7,8 +7,11 @@ penalty of their own, and of a pool of candidates.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
@@ -24,22 +27,76 @@ JITTER = 1e-9  # relative, of a diagonal
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # per row, on standardised terms
 
 
-def choose_penalties(
-    moments: FoldMoments, places: dict[int | None, IntArray], penalty: FloatArray
-) -> tuple[int, float]:
-    """Step of the lasso path and ridge with the smallest error on folds not seen."""
-    n_mains = len(penalty)
+@dataclass(frozen=True, slots=True)
+class SparseFit:
+    """A fit, and others with its penalties that have not seen each fold."""
+
+    columns: NDArray[np.int64]  # (n_chosen,) the main effects, then chosen ones of the pool
+    penalty: FloatArray  # (n_chosen,)
+    coefficients: FloatArray  # (n_chosen,)
+    without: FloatArray  # (n_folds, n_columns), zero where a column was not chosen
+    error: float  # sum of squares on the folds not seen
+
+
+def fit_sparse(
+    moments: FoldMoments, places: Mapping[int | None, IntArray], penalty: FloatArray
+) -> SparseFit:
+    """Fit with the step of the lasso and the ridge of the smallest error on folds not seen.
+
+    Parameters
+    ----------
+    moments : FoldMoments
+        Of the main effects, then of the pool.
+    places : mapping of int or None to array of int
+        Candidates in the pool, those found without each fold and with all.
+    penalty : array of shape (n_mains,)
+        On the main effects, per row.
+    """
     errors = np.zeros((LASSO_STEPS, len(RIDGES)))
+    fits: dict[tuple[int, int, int], FloatArray] = {}
     for fold in range(moments.n_folds):
         rest = moments.without(fold)
         for step, chosen in enumerate(lasso_paths(rest, places[fold], penalty)):
-            columns = np.concatenate([np.arange(n_mains), n_mains + chosen])
+            columns = _columns(chosen, penalty)
             for r, ridge in enumerate(RIDGES):
-                full = ridge_penalty(rest, columns, penalty, ridge)
-                coefficients = solve(rest, columns, full)
-                errors[step, r] += moments.squared_error(fold, coefficients, columns)
-    best = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    return int(best[0]), RIDGES[int(best[1])]
+                own = solve(rest, columns, _ridge_penalty(rest, columns, penalty, ridge))
+                errors[step, r] += moments.squared_error(fold, own, columns)
+                fits[fold, step, r] = _spread(own, columns, moments.gram.shape[1])
+    step, r = (int(place) for place in np.unravel_index(int(errors.argmin()), errors.shape))
+    total = moments.without(None)
+    columns = _columns(lasso_paths(total, places[None], penalty)[step], penalty)
+    full_penalty = _ridge_penalty(total, columns, penalty, RIDGES[r])
+    return SparseFit(
+        columns=columns,
+        penalty=full_penalty,
+        coefficients=solve(total, columns, full_penalty),
+        without=np.stack([fits[fold, step, r] for fold in range(moments.n_folds)]),
+        error=float(errors[step, r]),
+    )
+
+
+def best_share(moments: FoldMoments, first: SparseFit, second: SparseFit) -> float:
+    """Share of the second fit in the mixture with the smallest error on folds not seen."""
+    every = np.arange(moments.gram.shape[1])
+    middle = sum(
+        moments.squared_error(fold, (first.without[fold] + second.without[fold]) / 2, every)
+        for fold in range(moments.n_folds)
+    )
+    # The error is a parabola in the share, known from its values at 0, 1/2 and 1.
+    bend = 2 * (first.error + second.error - 2 * middle)
+    if not bend > 0:
+        return float(second.error < first.error)
+    return float(np.clip((first.error - second.error + bend) / (2 * bend), 0.0, 1.0))
+
+
+def _columns(chosen: IntArray, penalty: FloatArray) -> NDArray[np.int64]:
+    return np.concatenate([np.arange(len(penalty)), len(penalty) + chosen])
+
+
+def _spread(values: FloatArray, columns: IntArray, n_columns: int) -> FloatArray:
+    out = np.zeros(n_columns)
+    out[columns] = values
+    return out
 
 
 def lasso_paths(total: FoldMoments, places: IntArray, penalty: FloatArray) -> list[IntArray]:
@@ -76,10 +133,9 @@ def lasso_paths(total: FoldMoments, places: IntArray, penalty: FloatArray) -> li
     return chosen
 
 
-def ridge_penalty(
+def _ridge_penalty(
     total: FoldMoments, columns: IntArray, penalty: FloatArray, ridge: float
 ) -> FloatArray:
-    """Penalties of chosen columns: those of the main effects, then of standardised terms."""
     terms = columns[len(penalty) :]
     spread = total.gram[0][terms, terms]
     return np.concatenate([total.weight[0] * penalty, ridge * spread])

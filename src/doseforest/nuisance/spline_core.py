@@ -4,9 +4,10 @@ Main effects, the linear terms of the covariates and a spline of the dose, carry
 penalty: shrinking them would shrink the very direction that drives the treatment, and leave its
 confounding in the average curve. Products of covariate terms and dose functions, and non-linear
 covariate terms, are chosen by a lasso on what the main effects leave, then refitted with a ridge.
-Hinges and steps of covariates are at quintiles, and where a search finds that they matter most.
-Penalties are chosen by cross-validation with the search and the choice of terms inside the folds,
-all of it from sums of products by fold.
+Hinges and steps of covariates are at quintiles, and where a search finds that they matter most:
+one fit without these and one with them are mixed, for a choice of terms is a noisy thing.
+Penalties and the mixture are chosen by cross-validation with the search and the choice of terms
+inside the folds, all of it from sums of products by fold.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.covariate_terms import CovariateTerms, fit_covariate_terms, has_many_values
 from doseforest.nuisance.fold_moments import BLOCK_ROWS, FoldMoments, fold_blocks, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, search_knots
-from doseforest.nuisance.sparse_ridge import choose_penalties, lasso_paths, ridge_penalty, solve
+from doseforest.nuisance.sparse_ridge import SparseFit, best_share, fit_sparse, solve
 from doseforest.nuisance.spline_design import Design, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.treatments.splines import Spline
@@ -34,12 +35,12 @@ MIN_VARIANCE = 1e-2  # of a binary outcome: outcomes against all odds count for 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Terms that least squares has chosen."""
+    """Terms that least squares has chosen, in fits that are to be mixed."""
 
     design: Design
-    candidates: NDArray[np.int64]  # (n_chosen,)
-    coefficients: FloatArray  # (n_mains + n_chosen,)
-    penalty: FloatArray  # (n_mains + n_chosen,), per row
+    pool: NDArray[np.int64]  # candidates that the fits have chosen from
+    fits: tuple[SparseFit, ...]
+    shares: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,52 +88,53 @@ def fit_spline_core(
     y = y - level
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
     mains = Design(X, dose, fit_covariate_terms(X), Spline().fit(dose, weights))
-    if not binary:
-        choice = _choose_terms(mains, y, weights, folds)
-        coefficients = choice.coefficients
-    else:
+    response, importance = y, weights
+    if binary:
         moments = _main_moments(mains, y, weights, folds)
         penalty = mains.penalty(_choose_curvature(mains, moments))
         start = _logistic_fit(mains, np.empty(0, np.int64), y, weights, penalty)
-        choice = _choose_terms(mains, start.working, start.weights, folds)
-        fit = _logistic_fit(choice.design, choice.candidates, y, weights, choice.penalty)
-        coefficients = fit.coefficients
+        response, importance = start.working, start.weights
+    choice = _choose_terms(mains, response, importance, folds)
+    coefficients = np.zeros(choice.design.n_mains + len(choice.pool))
+    for share, fit in zip(choice.shares, choice.fits, strict=True):
+        own = fit.coefficients
+        if binary:
+            candidates = choice.pool[fit.columns[mains.n_mains :] - mains.n_mains]
+            per_row = fit.penalty / importance.sum()
+            own = _logistic_fit(choice.design, candidates, y, weights, per_row).coefficients
+        coefficients[fit.columns] += share * own
     coefficients[0] += level
-    return _assemble(choice.design, choice.candidates, coefficients, binary)
+    return _assemble(choice.design, choice.pool, coefficients, binary)
 
 
 def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: IntArray) -> _Choice:
-    """Add terms to the main effects, by least squares."""
+    """Add terms to the main effects by least squares, with knots at quintiles and with all."""
     mains = _main_moments(linear, y, weights, folds)
     penalty = linear.penalty(_choose_curvature(linear, mains))
     hinges, steps = _search(linear, mains, penalty, y, weights, folds)
     design = replace(linear, terms=linear.terms.with_knots(hinges, steps))
     screening = screen(design, mains, y, weights, folds)
-    screened = {
-        fold: screening.best(fold, penalty, design.candidates_of(known))
-        for fold, known in _known_terms(linear.terms, hinges, steps).items()
-    }
-    pool = np.unique(np.concatenate(list(screened.values())))
+    screened = [
+        {
+            fold: screening.best(fold, penalty, design.candidates_of(known))
+            for fold, known in terms.items()
+        }
+        for terms in (
+            _known_terms(linear.terms, hinges.none(), steps.none()),
+            _known_terms(linear.terms, hinges, steps),
+        )
+    ]
+    pool = np.unique(np.concatenate([own for each in screened for own in each.values()]))
+    n_columns = design.n_mains + len(pool)
     moments = sum_moments(
-        lambda rows: design.columns(rows, pool),
-        design.n_mains + len(pool),
-        y,
-        weights,
-        folds,
-        N_FOLDS,
+        lambda rows: design.columns(rows, pool), n_columns, y, weights, folds, N_FOLDS
     )
-    places = {fold: np.searchsorted(pool, chosen) for fold, chosen in screened.items()}
-    step, ridge = choose_penalties(moments, places, penalty)
-    total = moments.without(None)
-    chosen = lasso_paths(total, places[None], penalty)[step]
-    columns = np.concatenate([np.arange(design.n_mains), design.n_mains + chosen])
-    full_penalty = ridge_penalty(total, columns, penalty, ridge)
-    return _Choice(
-        design=design,
-        candidates=pool[chosen],
-        coefficients=solve(total, columns, full_penalty),
-        penalty=full_penalty / total.weight[0],
+    at_quintiles, searched = (
+        fit_sparse(moments, {f: np.searchsorted(pool, own) for f, own in each.items()}, penalty)
+        for each in screened
     )
+    share = best_share(moments, at_quintiles, searched)
+    return _Choice(design, pool, (at_quintiles, searched), (1 - share, share))
 
 
 def _main_moments(
@@ -227,13 +229,11 @@ def _logistic_fit(
     return fit
 
 
-def _assemble(
-    design: Design, chosen: IntArray, coefficients: FloatArray, binary: bool
-) -> SplineCore:
+def _assemble(design: Design, pool: IntArray, coefficients: FloatArray, binary: bool) -> SplineCore:
     n_linear, n_functions = design.terms.n_linear, design.basis.n_functions
     term_coefficients = np.zeros((design.terms.n_terms, design.n_products))
     term_coefficients[:n_linear, 0] = coefficients[n_functions : design.n_mains]
-    for candidate, value in zip(chosen, coefficients[design.n_mains :], strict=True):
+    for candidate, value in zip(pool, coefficients[design.n_mains :], strict=True):
         term_coefficients[design.place(int(candidate))] = value
     used: NDArray[np.bool_] = (term_coefficients != 0).any(axis=1)
     used[:n_linear] = True
