@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from doseforest.nuisance.covariate_terms import fit_covariate_terms
 from doseforest.nuisance.knot_search import MAX_FOUND, MIN_SHARE, N_BINS, search_knots
@@ -37,7 +37,7 @@ def explained(kind, column, knot, function, residual, weights):
 @pytest.mark.parametrize("left_out", [0, 2, None])
 def test_knots_are_the_best_of_all_regressions(kind, left_out):
     x, functions, residual, weights, folds = sample()
-    knots = search_knots(x, functions, residual, weights, folds, np.arange(3))[kind]
+    knots = search_knots(x, functions, residual, weights, folds, 3, np.arange(3))[kind]
     own = knots.found[3 if left_out is None else left_out]
     kept = folds != left_out
     expected = set()
@@ -61,8 +61,8 @@ def test_what_a_fold_says_of_terms_is_said_without_its_help():
     # On a coarse grid sums are exact, and equal gains stay equal.
     x, functions, residual = np.round(16 * x) / 16, np.round(4 * functions) / 4, np.round(residual)
     other = np.where(folds == 1, 10 - residual, residual)
-    before = search_knots(x, functions, residual, weights, folds, np.arange(3))
-    after = search_knots(x, functions, other, weights, folds, np.arange(3))
+    before = search_knots(x, functions, residual, weights, folds, 3, np.arange(3))
+    after = search_knots(x, functions, other, weights, folds, 3, np.arange(3))
     for kind in ("hinge", "step"):
         for search in (0, 1, 3):
             knots = [own[kind].knot[own[kind].found[search]] for own in (before, after)]
@@ -73,14 +73,14 @@ def test_what_a_fold_says_of_terms_is_said_without_its_help():
 def test_a_covariate_without_spread_has_no_knots():
     x, functions, residual, weights, folds = sample()
     x[:, 0] = 1.0
-    for knots in search_knots(x, functions, residual, weights, folds, np.arange(1)).values():
+    for knots in search_knots(x, functions, residual, weights, folds, 3, np.arange(1)).values():
         assert knots.feature.shape == knots.knot.shape == (0,)
         assert knots.found.shape == (4, 0)
 
 
 def test_only_the_best_knots_of_very_many_covariates_are_kept():
     x, functions, residual, weights, folds = sample(n=200, n_features=60)
-    knots = search_knots(x, functions, residual, weights, folds, np.arange(60))
+    knots = search_knots(x, functions, residual, weights, folds, 3, np.arange(60))
     for kind in ("hinge", "step"):
         assert knots[kind].found.sum(axis=1).max() <= MAX_FOUND
     assert 0 in knots["step"].feature
@@ -89,7 +89,7 @@ def test_only_the_best_knots_of_very_many_covariates_are_kept():
 
 def test_terms_take_knots_and_lose_those_of_no_use():
     x, functions, residual, weights, folds = sample()
-    knots = search_knots(x, functions, residual, weights, folds, np.arange(3))
+    knots = search_knots(x, functions, residual, weights, folds, 3, np.arange(3))
     base = fit_covariate_terms(x)
     terms = base.with_knots(knots["hinge"], knots["step"])
     n_hinges = len(base.hinge_knot) + len(knots["hinge"].knot)
@@ -137,3 +137,38 @@ def test_thresholds_of_a_binary_outcome_are_found_on_the_scale_of_its_link():
     # Outcomes of a spread of 0.45 around a curve of some ten terms, 4,000 of them: 0.03.
     assert np.sqrt(np.mean((core.curves(x, grid) - truth) ** 2)) < 0.06
     assert truth.std() > 0.2
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.98])
+def test_rare_outcomes_are_as_frequent_as_they_were(share):
+    rng = np.random.default_rng(2)
+    x, dose = rng.normal(size=(10_000, 2)), rng.uniform(0, 1, size=10_000)
+    y = (rng.random(10_000) < share).astype(float)
+    predicted = fit_spline_core(x, dose, y, binary=True).predict(x, dose)
+    assert predicted.mean() == pytest.approx(y.mean(), rel=1e-6)
+
+
+def test_outcomes_that_are_all_the_same_are_answered():
+    rng = np.random.default_rng(2)
+    x, dose = rng.normal(size=(60, 2)), rng.uniform(0, 1, size=60)
+    for value in (0.0, 1.0):
+        predicted = fit_spline_core(x, dose, np.full(60, value), binary=True).predict(x, dose)
+        assert_allclose(predicted, value, atol=1e-3)
+
+
+def test_rows_without_weight_leave_a_fold_without_knots():
+    rng = np.random.default_rng(2)
+    x, dose = rng.normal(size=(60, 2)), rng.uniform(0, 1, size=60)
+    folds = np.arange(60) % 4
+    functions, weights = np.ones((60, 1)), (folds == 0).astype(float)
+    knots = search_knots(x, functions, x[:, 0] ** 2, weights, folds, 4, np.arange(2))
+    assert not knots["step"].found[0].any()
+    assert knots["step"].found[4].any()
+    core = fit_spline_core(x, dose, x[:, 0] + dose, weights=weights)
+    assert np.isfinite(core.predict(x, dose)).all()
+
+
+def test_a_table_without_covariates_has_a_curve():
+    dose = np.linspace(0, 1, 50)
+    core = fit_spline_core(np.empty((50, 0)), dose, dose**2)
+    assert_allclose(core.predict(np.empty((50, 0)), dose), dose**2, atol=1e-3)

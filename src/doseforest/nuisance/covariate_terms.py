@@ -46,13 +46,16 @@ class CovariateTerms:
         filled: FloatArray = np.where(np.isnan(X), self.median, X)
         return (filled - self.mean) / self.scale
 
+    def linear(self, X: FloatArray) -> FloatArray:
+        """Linear terms of each row, (n_rows, n_linear)."""
+        return np.concatenate([self.standardised(X), np.isnan(X[:, self.gappy])], axis=1)
+
     def evaluate(self, X: FloatArray) -> FloatArray:
         """Terms of each row, shape (n_rows, n_terms): linear, hinges, steps."""
-        values = self.standardised(X)
+        values = self.linear(X)
         return np.concatenate(
             [
                 values,
-                np.isnan(X[:, self.gappy]),
                 np.maximum(values[:, self.hinge_feature] - self.hinge_knot, 0.0),
                 values[:, self.step_feature] > self.step_knot,
             ],

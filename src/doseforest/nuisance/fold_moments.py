@@ -54,7 +54,7 @@ def fold_blocks(
     folds: IntArray, n_folds: int, n_columns: int
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Rows of each fold, (fold, rows), in blocks whose columns fit into memory."""
-    at_once = max(1, min(BLOCK_ROWS, BLOCK_VALUES // n_columns))
+    at_once = max(1, min(BLOCK_ROWS, BLOCK_VALUES // max(1, n_columns)))
     for fold in range(n_folds):
         rows = np.flatnonzero(folds == fold)
         for first in range(0, len(rows), at_once):

@@ -3,7 +3,7 @@
 What main effects leave of the outcome is regressed on B_k(t) and x B_k(t), and on one more product
 with B_k(t), a hinge or a step of x, at each of up to 254 quantiles of x. All of these regressions
 follow from sums by bin. The search runs without each fold and with all rows, so that what a fold
-not seen says of the terms is said without its help.
+not seen says of the terms is said without its help, but for its part in the main effects.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Sums:
         )
         left = square - (with_lines * (lines @ with_lines)).sum(axis=0)
         partial = outcome - with_lines.T @ (lines @ np.array([self.outcome[0], self.slope[0]]))
-        share = self.weight[1:] / self.weight[0]
+        share = self.weight[1:] / max(self.weight[0], 1e-300)
         known = left > SEEN * np.maximum(square, 1e-300)
         known &= (share >= MIN_SHARE) & (share <= 1 - MIN_SHARE)
         return np.where(known, partial**2 / np.where(known, left, 1.0), 0.0)
@@ -86,6 +86,7 @@ def search_knots(
     residual: FloatArray,
     weights: FloatArray,
     folds: IntArray,
+    n_folds: int,
     searched: IntArray,
 ) -> dict[str, FoundKnots]:
     """Find the hinges and steps of some covariates.
@@ -101,6 +102,7 @@ def search_knots(
     weights : array of shape (n_rows,)
     folds : array of shape (n_rows,)
         The fold of each row, from 0.
+    n_folds : int
     searched : array of int
         The covariates to search.
 
@@ -109,21 +111,21 @@ def search_knots(
     >>> x = np.linspace(0.0, 1.0, 1001)[:, None]
     >>> ones, folds = np.ones((1001, 1)), np.arange(1001) % 2
     >>> jump = (x[:, 0] > 0.3) - 0.7
-    >>> knots = search_knots(x, ones, jump, ones[:, 0], folds, np.array([0]))
+    >>> knots = search_knots(x, ones, jump, ones[:, 0], folds, 2, np.array([0]))
     >>> np.unique(knots["step"].knot.round(2))
     array([0.3])
     """
-    n_searches = int(folds.max()) + 2
+    n_searches = n_folds + 1
     found: dict[str, list[Found]] = {kind: [[] for _ in range(n_searches)] for kind in KINDS}
     for feature in searched:
         column = values[:, feature]
         edges = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
         cells = folds * (len(edges) + 1) + np.searchsorted(edges, column)
-        shape = n_searches - 1, len(edges) + 1
+        shape = n_folds, len(edges) + 1
         for function in functions.T:
             by_fold = _sums_above(column, function, residual, weights, cells, shape)
             for search in range(n_searches):
-                kept = [fold for fold in range(shape[0]) if fold != search]
+                kept = [fold for fold in range(n_folds) if fold != search]
                 own = _Sums(*by_fold[:, kept].sum(axis=1))
                 for kind, explained in KINDS.items():
                     gains = explained(own, edges)

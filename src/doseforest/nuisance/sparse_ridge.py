@@ -32,7 +32,7 @@ class SparseFit:
     """A fit, and others with its penalties that have not seen each fold."""
 
     columns: NDArray[np.int64]  # (n_chosen,) the main effects, then chosen ones of the pool
-    penalty: FloatArray  # (n_chosen,)
+    per_row: FloatArray  # (n_chosen,) penalties
     coefficients: FloatArray  # (n_chosen,)
     without: FloatArray  # (n_folds, n_columns), zero where a column was not chosen
     error: float  # sum of squares on the folds not seen
@@ -68,7 +68,7 @@ def fit_sparse(
     full_penalty = _ridge_penalty(total, columns, penalty, RIDGES[r])
     return SparseFit(
         columns=columns,
-        penalty=full_penalty,
+        per_row=full_penalty / total.weight[0],
         coefficients=solve(total, columns, full_penalty),
         without=np.stack([fits[fold, step, r] for fold in range(moments.n_folds)]),
         error=float(errors[step, r]),

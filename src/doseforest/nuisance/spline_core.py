@@ -7,7 +7,9 @@ covariate terms, are chosen by a lasso on what the main effects leave, then refi
 Hinges and steps of covariates are at quintiles, and where a search finds that they matter most:
 one fit without these and one with them are mixed, for a choice of terms is a noisy thing.
 Penalties and the mixture are chosen by cross-validation with the search and the choice of terms
-inside the folds, all of it from sums of products by fold.
+inside the folds, all of it from sums of products by fold. Terms of a binary outcome are chosen by
+the least squares that improve a logistic regression on the main effects, then refitted by
+likelihood.
 """
 
 from __future__ import annotations
@@ -16,12 +18,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.covariate_terms import CovariateTerms, fit_covariate_terms, has_many_values
-from doseforest.nuisance.fold_moments import BLOCK_ROWS, FoldMoments, fold_blocks, sum_moments
+from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, search_knots
+from doseforest.nuisance.logistic_ridge import (
+    COUNTED_VARIANCE,
+    fit_logistic,
+    level_shift,
+    linear_predictor,
+)
 from doseforest.nuisance.sparse_ridge import SparseFit, best_share, fit_sparse, solve
 from doseforest.nuisance.spline_design import Design, screen
 from doseforest.nuisance.spline_model import SplineCore
@@ -29,8 +36,6 @@ from doseforest.treatments.splines import Spline
 
 N_FOLDS = 4
 CURVATURES = (1e-7, 1e-5, 1e-3, 1e-1)  # penalties on the roughness of the average curve, per row
-NEWTON_STEPS = 25
-MIN_VARIANCE = 1e-2  # of a binary outcome: outcomes against all odds count for no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,6 @@ class _Choice:
     pool: NDArray[np.int64]  # candidates that the fits have chosen from
     fits: tuple[SparseFit, ...]
     shares: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _LogisticFit:
-    """A fit, and the regression whose least squares improves on it."""
-
-    coefficients: FloatArray
-    working: FloatArray  # (n_rows,) response
-    weights: FloatArray  # (n_rows,)
 
 
 def fit_spline_core(
@@ -92,18 +88,16 @@ def fit_spline_core(
     if binary:
         moments = _main_moments(mains, y, weights, folds)
         penalty = mains.penalty(_choose_curvature(mains, moments))
-        start = _logistic_fit(mains, np.empty(0, np.int64), y, weights, penalty)
-        response, importance = start.working, start.weights
+        start = fit_logistic(mains.mains, mains.n_mains, y, weights, penalty)
+        response, importance = start.working(y, COUNTED_VARIANCE)
+        importance = importance * weights
     choice = _choose_terms(mains, response, importance, folds)
-    coefficients = np.zeros(choice.design.n_mains + len(choice.pool))
+    coefficients = np.zeros(mains.n_mains + len(choice.pool))
     for share, fit in zip(choice.shares, choice.fits, strict=True):
-        own = fit.coefficients
-        if binary:
-            candidates = choice.pool[fit.columns[mains.n_mains :] - mains.n_mains]
-            per_row = fit.penalty / importance.sum()
-            own = _logistic_fit(choice.design, candidates, y, weights, per_row).coefficients
-        coefficients[fit.columns] += share * own
-    coefficients[0] += level
+        if share > 0:
+            refitted = _logistic_refit(choice, fit, y, weights) if binary else fit.coefficients
+            coefficients[fit.columns] += share * refitted
+    coefficients[0] += _level(choice, coefficients, y, weights) if binary else level
     return _assemble(choice.design, choice.pool, coefficients, binary)
 
 
@@ -140,9 +134,7 @@ def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: Int
 def _main_moments(
     design: Design, y: FloatArray, weights: FloatArray, folds: IntArray
 ) -> FoldMoments:
-    return sum_moments(
-        lambda rows: design.mains(*design.parts(rows)), design.n_mains, y, weights, folds, N_FOLDS
-    )
+    return sum_moments(design.mains, design.n_mains, y, weights, folds, N_FOLDS)
 
 
 def _search(
@@ -156,17 +148,11 @@ def _search(
     """Hinges and steps of covariates with many values, in what the main effects leave."""
     total = mains.without(None)
     coefficients = solve(total, np.arange(design.n_mains), total.weight[0] * penalty)
-    functions = design.basis.evaluate(design.dose)
-    residual = y.copy()
-    for first in range(0, len(y), BLOCK_ROWS):
-        rows = slice(first, first + BLOCK_ROWS)
-        terms = design.terms.evaluate(design.X[rows])
-        residual[rows] -= design.mains(terms, functions[rows]) @ coefficients
+    residual = y - linear_predictor(design.mains, coefficients, len(y))
+    functions = design.basis.evaluate(design.dose)[:, : design.n_products]
     values = design.terms.standardised(design.X)
     searched = np.array([f for f, column in enumerate(values.T) if has_many_values(column)], int)
-    knots = search_knots(
-        values, functions[:, : design.n_products], residual, weights, folds, searched
-    )
+    knots = search_knots(values, functions, residual, weights, folds, N_FOLDS, searched)
     return knots["hinge"], knots["step"]
 
 
@@ -201,32 +187,25 @@ def _choose_curvature(design: Design, mains: FoldMoments) -> float:
     return CURVATURES[int(np.argmin(errors))]
 
 
-def _logistic_fit(
-    design: Design, chosen: IntArray, y: FloatArray, weights: FloatArray, penalty: FloatArray
-) -> _LogisticFit:
-    """Penalised logistic regression on the chosen columns, by Newton's method."""
-    n_columns = design.n_mains + len(chosen)
-    one_fold = np.zeros(len(y), np.int64)
-    fit = _LogisticFit(np.zeros(n_columns), 4 * (y - 0.5), weights / 4)
-    for _ in range(NEWTON_STEPS):
-        total = sum_moments(
-            lambda rows: design.columns(rows, chosen),
-            n_columns,
-            fit.working,
-            fit.weights,
-            one_fold,
-            1,
-        )
-        coefficients = solve(total, np.arange(n_columns), total.weight[0] * penalty)
-        blocks = fold_blocks(one_fold, 1, n_columns)
-        linear = np.concatenate([design.columns(rows, chosen) @ coefficients for _, rows in blocks])
-        mean = expit(linear)
-        variance = np.maximum(mean * (1 - mean), MIN_VARIANCE)
-        change = float(np.abs(coefficients - fit.coefficients).max())
-        fit = _LogisticFit(coefficients, linear + (y - mean) / variance, weights * variance)
-        if change < 1e-6 * (1 + np.abs(coefficients).max()):
-            break
-    return fit
+def _logistic_refit(
+    choice: _Choice, fit: SparseFit, y: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Coefficients of the terms of a fit, by likelihood."""
+    n_mains = choice.design.n_mains
+    design, chosen = choice.design.only(choice.pool[fit.columns[n_mains:] - n_mains])
+    return fit_logistic(
+        lambda rows: design.columns(rows, chosen), len(fit.columns), y, weights, fit.per_row
+    ).coefficients
+
+
+def _level(choice: _Choice, coefficients: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+    """What a mixture of logistic fits lacks for their mean to be that of the outcomes."""
+    n_mains = choice.design.n_mains
+    used = np.flatnonzero(coefficients[n_mains:])
+    design, chosen = choice.design.only(choice.pool[used])
+    own = coefficients[np.concatenate([np.arange(n_mains), n_mains + used])]
+    linear = linear_predictor(lambda rows: design.columns(rows, chosen), own, len(y))
+    return level_shift(linear, y, weights)
 
 
 def _assemble(design: Design, pool: IntArray, coefficients: FloatArray, binary: bool) -> SplineCore:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,23 +51,31 @@ class Design:
         function, term = divmod(candidate + self.terms.n_linear, self.terms.n_terms)
         return term, function
 
-    def mains(self, terms: FloatArray, functions: FloatArray) -> FloatArray:
-        """Columns of the main effects, from `parts`."""
-        return np.concatenate([functions, terms[:, : self.terms.n_linear]], axis=1)
+    def only(self, candidates: IntArray) -> tuple[Design, NDArray[np.int64]]:
+        """The design with no more terms than some candidates need, and their numbers in it."""
+        function, term = np.divmod(candidates + self.terms.n_linear, self.terms.n_terms)
+        kept = np.zeros(self.terms.n_terms, bool)
+        kept[: self.terms.n_linear] = True
+        kept[term] = True
+        own = self.terms.only(kept)
+        numbers = function * own.n_terms + (np.cumsum(kept) - 1)[term] - own.n_linear
+        return replace(self, terms=own), numbers
 
-    def parts(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Terms and dose functions of some rows."""
-        return self.terms.evaluate(self.X[rows]), self.basis.evaluate(self.dose[rows])
+    def mains(self, rows: IntArray) -> FloatArray:
+        """Main effects of some rows."""
+        functions = self.basis.evaluate(self.dose[rows])
+        return np.concatenate([functions, self.terms.linear(self.X[rows])], axis=1)
 
     def columns(self, rows: IntArray, candidates: IntArray) -> FloatArray:
         """Main effects and the chosen candidates of some rows."""
-        terms, functions = self.parts(rows)
+        mains, terms = self.mains(rows), self.terms.evaluate(self.X[rows])
+        functions = mains[:, : self.basis.n_functions]
         places = [self.place(int(candidate)) for candidate in candidates]
         chosen = (
             terms[:, [term for term, _ in places]]
             * functions[:, [function for _, function in places]]
         )
-        return np.concatenate([self.mains(terms, functions), chosen], axis=1)
+        return np.concatenate([mains, chosen], axis=1)
 
     def penalty(self, curvature: float) -> FloatArray:
         """Penalty of the main effects, per row."""
@@ -122,10 +130,9 @@ def screen(
     with_outcome = np.zeros((n_folds, n_candidates))
     squares = np.zeros((n_folds, n_candidates))
     for fold, rows in fold_blocks(folds, n_folds, design.terms.n_terms):
-        terms, functions = design.parts(rows)
-        own_mains = design.mains(terms, functions)
+        own_mains, terms = design.mains(rows), design.terms.evaluate(design.X[rows])
         start = 0
-        for k, multiplier in enumerate(functions.T[: design.n_products]):
+        for k, multiplier in enumerate(own_mains.T[: design.n_products]):
             own = terms[:, design.terms.n_linear :] if k == 0 else terms
             stop = start + own.shape[1]
             scaled = weights[rows] * multiplier
