@@ -48,6 +48,10 @@ bool is_wide(const auto& bins) {
 TrainingRows binned_rows(const Bins& bins, const In<int32_t, 1>& n_bins) {
   require(columns_of(bins) == rows_of(n_bins),
           "bins and n_bins have different numbers of features");
+  const int32_t most = is_wide(bins) ? MAX_BINS : UINT8_MAX;
+  for (int64_t f = 0; f < rows_of(n_bins); ++f) {
+    require(n_bins(f) >= 0 && n_bins(f) <= most, "more bins than their type holds");
+  }
   return {bins.data(), nullptr, n_bins.data(), columns_of(bins), 0, is_wide(bins), nullptr};
 }
 
@@ -70,6 +74,13 @@ const uint8_t* categorical_of(const std::optional<In<uint8_t, 1>>& marks, const 
     require((*marks)(f) == 0 || data.n_bins[f] < 64 * set_words, "too many categories");
   }
   return marks->data();
+}
+
+// Whether every bin, that of the missing values included, has its bit in a set.
+void require_bits(const TrainingRows& data, int64_t set_words) {
+  for (int64_t f = 0; f < data.n_features; ++f) {
+    require(set_words == 0 || data.n_bins[f] < 64 * set_words, "sets are too small for the bins");
+  }
 }
 
 // Sets of the categorical nodes; null where there are none.
@@ -322,6 +333,7 @@ NB_MODULE(_core, m) {
          int64_t n_threads, Out<double, 3> sums) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
         const std::vector<Split> splits = read_splits({gain, cut, sets});
+        require_bits(data, columns_of(sets));
         require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
                     rows_of(sums) == rows_of(ranges) && sums.shape(1) == 2 &&
                     static_cast<int64_t>(sums.shape(2)) == data.n_channels,
@@ -355,6 +367,7 @@ NB_MODULE(_core, m) {
          Out<int64_t, 1> middles) {
         const TrainingRows data = binned_rows(bins, n_bins);
         const std::vector<Split> splits = read_splits({gain, cut, sets});
+        require_bits(data, columns_of(sets));
         require(rows_of(ranges) == static_cast<int64_t>(splits.size()) &&
                     rows_of(middles) == rows_of(ranges),
                 "one split and one middle per range");
@@ -398,6 +411,7 @@ NB_MODULE(_core, m) {
          std::optional<In<float, 1>> row_weights, In<int64_t, 1> ids, int64_t n_threads,
          Out<double, 2> sums, Out<double, 1> weights) {
         const TrainingRows data = training_rows(bins, channels, n_bins);
+        require_bits(data, sets_of(sets).n_words);
         require(columns_of(sums) == data.n_channels && rows_of(sums) == rows_of(weights),
                 "leaf sums do not fit the channels");
         require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
@@ -419,6 +433,7 @@ NB_MODULE(_core, m) {
          Sets sets, Bins bins, In<int32_t, 1> n_bins, In<int64_t, 1> ids, int64_t n_threads,
          Out<int32_t, 2> leaves, Out<uint8_t, 2> copies) {
         const TrainingRows data = binned_rows(bins, n_bins);
+        require_bits(data, sets_of(sets).n_words);
         require(rows_of(trees) == rows_of(roots) && rows_of(ids) == rows_of(bins) &&
                     rows_of(leaves) == rows_of(bins) && columns_of(leaves) == rows_of(roots) &&
                     rows_of(copies) == rows_of(bins) && columns_of(copies) == rows_of(roots),

@@ -289,3 +289,39 @@ def test_scores_and_a_guard_take_wide_features():
     ).fit(FRAME, columns, treatment=DOSE)
     assert forest.forest_.category_sets.shape[1] == 16
     assert len(forest.forest_.category_sets) > 10
+
+
+def test_1023_categories_and_missing_values_are_split_alike_in_training_and_prediction():
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([np.arange(MAX_CATEGORIES), rng.integers(0, MAX_CATEGORIES, 4000)])
+    y = rng.normal(size=(MAX_CATEGORIES, 3))[codes] + rng.normal(size=(len(codes), 3))
+    x = codes.astype(float)[:, None]
+    x[rng.random(len(x)) < 0.1] = np.nan  # their bit is the last of a set
+    settings = {"honesty": "none", "sample_fraction": 1.0, "min_node_size": 20}
+    forest = CurveForest(2, categorical_features=[0], random_state=0, **settings).fit(x, y)
+    assert forest.forest_.category_sets.shape[1] == 16
+    by_bins = forest.forest_weights(x[:300]) @ y
+    np.testing.assert_allclose(by_bins, forest.predict(x[:300]), atol=1e-5)
+
+
+def test_sets_that_have_no_bit_for_a_bin_are_refused():
+    bins, n_bins = np.zeros((4, 1), np.uint16), np.array([300], np.int32)
+    rows, ranges = np.arange(4, dtype=np.uint32), np.array([[0, 4]])
+    gain, cut, middles = np.ones(1), np.array([[0, -1, 1]], np.int32), np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="sets are too small"):
+        _core.partition(
+            bins, n_bins, rows, ranges, gain, cut, np.zeros((1, 4), np.uint64), 1, middles
+        )
+    for dtype, most in ((np.uint8, 256), (np.uint16, 1024)):
+        with pytest.raises(ValueError, match="more bins than their type holds"):
+            _core.partition(
+                bins.astype(dtype),
+                np.array([most], np.int32),
+                rows,
+                ranges,
+                gain,
+                cut,
+                np.zeros((1, 16), np.uint64),
+                1,
+                middles,
+            )
