@@ -37,6 +37,7 @@ from doseforest.treatments.grids import (
 )
 from doseforest.treatments.polynomials import orthonormal_recurrence, polynomials
 from doseforest.treatments.splines import cubic_spline, second_derivatives
+from doseforest.treatments.vectors import vectors
 
 RANDOM = np.random.default_rng(0)
 DOSES = {
@@ -449,7 +450,7 @@ def test_what_the_users_functions_cannot_do_is_said():
     basis = UserFunctions([np.sin]).fit([0.0, 1.0])
     with pytest.raises(TypeError, match="Give 'derivatives' to UserFunctions"):
         basis.derivative([0.0])
-    with pytest.raises(TypeError, match=r"cannot be stored: .* Use one of \['indicators'"):
+    with pytest.raises(TypeError, match=r"cannot be stored: .* Use one of \['arms', 'ind"):
         basis.to_json()
 
 
@@ -499,7 +500,7 @@ def test_a_fitted_basis_cannot_be_changed():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match=r"must be one of \['indicators', .*Got 'wavelet' instead"):
+    with pytest.raises(ValueError, match=r"must be one of \['arms', 'ind.*Got 'wavelet' instead"):
         basis_from_json({"kind": "wavelet"})
     with pytest.raises(ValueError, match="Got None instead"):
         basis_from_json({})
@@ -507,8 +508,11 @@ def test_an_unknown_kind_is_refused():
 
 @pytest.mark.parametrize("name", BASES)
 def test_every_basis_of_the_table_works_without_arguments(name: str):
-    basis = BASES[name]().fit(np.arange(50.0))
-    assert basis.evaluate(np.arange(50.0)).shape == (50, basis.n_functions)
+    dose = np.arange(50.0)
+    if name in ("tensor", "arms"):
+        dose = vectors(np.column_stack([dose % 2, dose]))
+    basis = BASES[name]().fit(dose)
+    assert basis.evaluate(dose).shape == (50, basis.n_functions)
     assert basis.to_json()["kind"] in STORED_BASES
 
 

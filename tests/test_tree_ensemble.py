@@ -364,8 +364,9 @@ def test_a_tree_of_great_depth_does_not_exhaust_the_stack(lean):
 
 def test_arrays_that_do_not_fit_are_refused_by_the_core(fitted):
     ensemble, x, _ = fitted
-    names = [name for name in TreeEnsemble.__slots__ if name not in ("n_features", "n_trees")]
-    arrays = {name: getattr(ensemble, name) for name in names if name != "link"}
+    plain = ("n_features", "n_trees", "n_components", "link")
+    names = [name for name in TreeEnsemble.__slots__ if name not in plain]
+    arrays = {name: getattr(ensemble, name) for name in names}
     arrays["nodes"] = arrays["nodes"].view(np.uint8)
     inputs = {"x": x, "doses": np.zeros((1, 2)), "n_threads": 1, "out": np.empty((len(x), 2))}
     _core.score(**arrays, **inputs)

@@ -26,21 +26,21 @@ from doseforest.estimation import overlap
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
-from doseforest.estimation.doses import choose_forest_baseline, choose_grid
+from doseforest.estimation.doses import choose_forest_baseline, choose_grid, support_grid
 from doseforest.estimation.early_checks import check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.machine import thread_count
 from doseforest.nuisance.cross_fitting import is_binary
+from doseforest.nuisance.densities.chained import any_learner, joint_support
 from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.registry import WEIGHTS
-from doseforest.nuisance.densities.support import dose_support
 from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
-from doseforest.prediction.curve_effects import dose_table
+from doseforest.prediction.curve_effects import dose_table, one_dose
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
@@ -52,11 +52,9 @@ from doseforest.prediction.forest import UnseenRowsWarning
 from doseforest.progress import ProgressBar
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.treatments.bases import BASES, DoseBasis
-from doseforest.treatments.grids import (
-    FEW_LEVELS,
-    check_doses,
-    dose_sample,
-)
+from doseforest.treatments.boxes import distinct_doses, has_levels, observed_support
+from doseforest.treatments.grids import check_doses
+from doseforest.treatments.vectors import is_record, plain_dose, plain_doses, vectors
 
 
 class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[misc]
@@ -109,9 +107,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         thumb when stabilized, the rule of thumb as published.
     average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
         Of average curves.
-    doses : array, optional
+    doses : array of shape (n_doses,) or (n_doses, n_components), optional
         Default grid of doses; by default 20 over the support, or the levels when there are few.
-    baseline : float, optional
+    baseline : float or array of shape (n_components,), optional
         Dose that effects are measured against; by default 0 where enough rows speak about it.
     effect_features, controls, density_features : sequences of names or places, optional
         Features that trees split on; features for the nuisances only; features that models of the
@@ -191,7 +189,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             StrOptions(set(BANDWIDTH_RULES)),
         ],
         "doses": ["array-like", None],
-        "baseline": [Real, None],
+        "baseline": [Real, "array-like", None],
         "effect_features": ["array-like", None],
         "controls": ["array-like", None],
         "density_features": ["array-like", None],
@@ -225,7 +223,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         bandwidth: str | float | None = None,
         average_bandwidth: str | float = "leave_one_out",
         doses: Any = None,
-        baseline: float | None = None,
+        baseline: Any = None,
         effect_features: Sequence[Any] | None = None,
         controls: Sequence[Any] | None = None,
         density_features: Sequence[Any] | None = None,
@@ -283,8 +281,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             numpy, pandas or polars; NaN and null are missing values.
         y : array of shape (n_rows,)
             Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
-        treatment : array of shape (n_rows,)
-            Observed doses.
+        treatment : array of shape (n_rows,) or (n_rows, n_components)
+            Observed doses; up to three components, as two discounts, or an arm and its dose.
         sample_weight : array of shape (n_rows,), optional
         groups : array of shape (n_rows,), optional
             Rows of a group share a fold and enter a tree together.
@@ -300,14 +298,14 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         rows = check_training(
             X, y, treatment, sample_weight=sample_weight, groups=groups, roles=roles
         )
-        levels, shares = dose_sample(rows.dose, rows.weights).levels()
-        if len(levels) <= FEW_LEVELS:
+        if has_levels(rows.dose, rows.weights):
+            levels, shares = distinct_doses(rows.dose, rows.weights)
             overlap.warn_of_rare_levels(levels, shares * rows.n_rows)
-        support = dose_sample(rows.dose, rows.weights).range()
+        support = observed_support(rows.dose, rows.weights)
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        plan = self._plan(rows, grid)
+        plan = self._plan(rows, support_grid(rows, baseline) if is_record(rows.dose) else grid)
         warn_of_few_trees(rows, self, plan)
         with (
             warnings.catch_warnings(),
@@ -316,8 +314,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             warnings.simplefilter("ignore", UnseenRowsWarning)  # said once, for all forests
             parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
         with plan.stopwatch("overlap"):
-            self._ground = dose_support(rows.dose, rows.weights)
-            self._overlap = LocationScale().fit(
+            grounds = joint_support(rows.dose, rows.weights)
+            self._ground = grounds if is_record(rows.dose) else grounds[0]
+            self._overlap = any_learner(LocationScale(), rows.dose).fit(
                 rows.treatment_features,
                 rows.dose,
                 weights=rows.weights,
@@ -340,7 +339,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.outcome_model_ = EffectForest(tuple(alone), **common)
         self.outcome_weights_ = mean_weights(parts)
         self.rounds_ = reports(parts)
-        self.doses_, self.baseline_ = grid, baseline
+        self.doses_ = plain_doses(grid)
+        self.baseline_ = np.array(plain_dose(baseline)) if is_record(grid) else baseline
         self.seconds_ = plan.stopwatch.seconds
         self.n_features_in_ = rows.X.shape[1]
         if rows.names is not None:
@@ -370,20 +370,16 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             With ``doses``, ``values`` and ``standard_errors``.
         """
         averager = self._averages()
-        asked = self.doses_ if doses is None else check_doses(doses, self.model_.support)
-        return averager.average_curve(asked)
+        asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)
+        return averager.average_curve(check_doses(asked[0], self.model_.support))
 
-    def average_effect(self, dose: float, baseline: float | None = None) -> AverageEffect:
+    def average_effect(self, dose: Any, baseline: Any = None) -> AverageEffect:
         """Average effect of a dose against the baseline, with its standard error."""
         averager = self._averages()
         start = self.baseline_ if baseline is None else baseline
-        if np.ndim(dose) or np.ndim(start):
-            raise ValueError(
-                "The 'dose' parameter of average_effect must be one dose. "
-                f"Got {dose!r} against {start!r} instead."
-            )
-        first, second = check_doses([start, dose], self.model_.support, "dose")
-        return averager.average_effect(float(second), float(first))
+        both = [one_dose(own, "dose", self.n_components) for own in (start, dose)]
+        first, second = check_doses(np.array(both), self.model_.support, "dose")
+        return averager.average_effect(second, first)
 
     def supported(self, X: Any, doses: Any = None) -> NDArray[np.bool_]:
         """Whether each unit could well have had each dose, shape (n_units, n_doses).
@@ -394,7 +390,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         """
         check_is_fitted(self)
         table = self.model_.checked_table(X)
-        asked = dose_table(self.doses_ if doses is None else doses, table.n_rows)
+        asked = dose_table(
+            self.doses_ if doses is None else doses, table.n_rows, n_components=self.n_components
+        )
         check_doses(asked.ravel(), self.model_.support)
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
@@ -420,6 +418,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         small = distill(
             self.model_,
             rows.X,
+            plan.grid,
             weights=rows.weights,
             n_trees=n_trees,
             min_node_size=min_node_size,
@@ -437,10 +436,10 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         """Share of the outcome's variance that the curves explain at the observed doses (R^2)."""
         check_is_fitted(self)
         outcome = checked_columns(y, "y", len(X), 1)[:, 0]
-        dose = checked_columns(treatment, "treatment", len(X), 1)
+        dose = checked_columns(treatment, "treatment", len(X), self.n_components)
         within = self.model_.support  # held-out rows may have doses a little beyond it
-        asked = np.clip(dose.astype(np.float64), within.low, within.high)
-        predicted = self.dose_response(X, asked)[:, 0]
+        asked = within.clip(vectors(dose.astype(np.float64)))
+        predicted = self.dose_response(X, asked[:, None])[:, 0]
         return float(r2_score(outcome, predicted, sample_weight=sample_weight))
 
     def save(self, path: str | Path) -> None:

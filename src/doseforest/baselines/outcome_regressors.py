@@ -13,6 +13,7 @@ from doseforest.data.checks import checked_columns
 from doseforest.data.table import as_table
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.treatments.vectors import components, n_components
 
 BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units and doses
 BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
@@ -78,7 +79,7 @@ def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -
     Parameters
     ----------
     regressor : fitted regressor
-        Its last column is the dose.
+        Its last column is the dose, or its last ones the components.
     features : array of shape (n_units, n_features)
         Units.
     doses : array of shape (n_units, n_doses)
@@ -90,10 +91,10 @@ def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -
     """
     n_doses = doses.shape[1]
     out = np.empty(doses.size)
-    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + 1)))
+    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + n_components(doses))))
     for first in range(0, len(out), block):
         unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
-        inputs = np.column_stack([features[unit], doses[unit, place]])
+        inputs = np.column_stack([features[unit], components(doses[unit, place])])
         out[first : first + block] = regressor.predict(inputs)
     return out.reshape(doses.shape)
 

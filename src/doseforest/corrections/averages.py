@@ -15,7 +15,7 @@ from doseforest.smoothing.kernels import Kernel
 class AverageDoseResponse:
     """The average dose-response function (ADRF) at some doses."""
 
-    doses: FloatArray  # (n_doses,)
+    doses: FloatArray  # (n_doses,) or (n_doses, n_components)
     values: FloatArray  # (n_doses,)
     standard_errors: FloatArray  # (n_doses,)
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import Array, FloatArray
+from doseforest.dtypes import Array, DoseArray, FloatArray
 from doseforest.growth.distances import trapezoid_weights
 from doseforest.smoothing.inputs import checked_kernel
 from doseforest.smoothing.kernels import Kernel
+from doseforest.treatments.vectors import dose_columns, is_record
 
 LEAF_SIZES = (20, 60, 200)
 
@@ -39,9 +40,21 @@ def dose_quadrature(grid: FloatArray, kernel: str | Kernel) -> FloatArray:
     array([0.5, 0.5])
     """
     levels = checked_kernel(kernel).support == 0
-    weights = np.ones(len(grid)) if levels else trapezoid_weights(grid)
+    weights = np.ones(len(grid)) if levels else _grid_weights(grid)
     shares: FloatArray = weights / weights.sum()
     return shares
+
+
+def _grid_weights(grid: DoseArray) -> FloatArray:
+    """Trapezoid weights, multiplied over the components of a grid."""
+    if not is_record(grid):
+        return trapezoid_weights(grid)
+    weights = np.ones(len(grid))
+    for column in dose_columns(grid):
+        axis, places = np.unique(column, return_inverse=True)
+        if len(axis) > 1:
+            weights *= trapezoid_weights(axis)[places]
+    return weights
 
 
 def grow_curves(
@@ -68,7 +81,7 @@ def grow_curves(
     return forest.fit(
         rows.effect_features,
         curves - (curves @ quadrature)[:, None],
-        doses=grid,
+        doses=None if is_record(grid) else grid,
         quadrature=quadrature,
         leaf_channels=leaf_channels,
         sample_weight=rows.weights,

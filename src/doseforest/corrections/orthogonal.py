@@ -27,12 +27,13 @@ from doseforest.corrections.sieve_forests import (
 )
 from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
 
-SPLIT_FUNCTIONS = 3  # beside indicators
+SPLIT_ORDER = 3  # of the functions that trees split by, beside indicators
+JOINT_SPLIT_ORDER = 2  # the same where doses have several components: five functions of two
 RIDGE = 10.0  # rows' worth of shrinkage of a coefficient
 SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
@@ -99,7 +100,7 @@ def fit_orthogonal(
     functions = basis.evaluate(rows.dose)[:, 1:]
     centred = functions - means_of(functions, rows.treatment_features, settings.treatment_model)
     dual = _dual_functions(functions, rows.weights)
-    shape = _Shape.of(functions, rows.weights)
+    shape = _Shape.of(functions, rows.weights, getattr(basis, "orders", None))
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
@@ -151,7 +152,7 @@ class _Sums:
     @property
     def split_scores(self) -> FloatArray:
         """Scores whose squared distance is about that of the curves, on average over the doses."""
-        n_used = self.shape.n_used(SPLIT_FUNCTIONS)
+        n_used = self.shape.n_used(self.shape.split_order)
         return self.scores[:, :n_used] * self.shape.deviation[:n_used]
 
 
@@ -160,25 +161,35 @@ class _Shape:
     """What kind of functions of the dose there are, the constant left out."""
 
     n_indicators: int  # the first functions, each of a level or a point mass
+    orders: IntArray  # (n_smooth,) ascending, of the others
+    split_order: int  # of the last function that trees split by
     deviation: FloatArray  # (n_functions,) standard deviation
     active: FloatArray  # (n_functions,) share of the rows where a function is not 0
 
     @classmethod
-    def of(cls, functions: FloatArray, weights: FloatArray | None) -> _Shape:
+    def of(
+        cls, functions: FloatArray, weights: FloatArray | None, orders: IntArray | None
+    ) -> _Shape:
+        """Tell the shape; `orders` are those of all functions, where they are not 1, 2, …."""
         is_indicator = np.isin(functions, (0.0, 1.0)).all(axis=0)
         n_indicators = int(np.argmin(np.append(is_indicator, False)))
         mean = np.average(functions, axis=0, weights=weights)
         variance = np.average((functions - mean) ** 2, axis=0, weights=weights)
         active = np.average(functions != 0, axis=0, weights=weights)
-        return cls(n_indicators, np.sqrt(variance), active)
+        n_smooth = len(mean) - n_indicators
+        if orders is None:
+            own, split_order = np.arange(1, n_smooth + 1), SPLIT_ORDER
+        else:
+            own, split_order = orders[1 + n_indicators :], JOINT_SPLIT_ORDER
+        return cls(n_indicators, own, split_order, np.sqrt(variance), active)
 
-    def n_used(self, n_smooth: int) -> int:
-        """Number of functions when all indicators and so many of the others are used."""
-        return min(self.n_indicators + n_smooth, len(self.deviation))
+    def n_used(self, order: int) -> int:
+        """Number of functions when all indicators and the others up to an order are used."""
+        return self.n_indicators + int((self.orders <= order).sum())
 
-    def sizes(self, *n_smooth: int) -> list[int]:
+    def sizes(self, *orders: int) -> list[int]:
         """Numbers of functions to try."""
-        return sorted({*map(self.n_used, n_smooth), len(self.deviation)})
+        return sorted({*map(self.n_used, orders), len(self.deviation)})
 
 
 def _dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -255,28 +266,27 @@ def _stack_forests(
 
 
 def _offsets(shape: _Shape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
-    """Offsets in one, three and all functions of the dose, beside its indicators.
+    """Offsets in functions up to the first, the third and the last order, beside indicators.
 
     The penalty is in rows at which a function is not 0, against its spread there: RIDGE rows for
-    indicators and for a few functions, k^3 rows for the k-th of all. Units that could not have had
-    the dose of an indicator bring next to nothing to its moments: without the penalty noise would
-    be divided by next to nothing.
+    indicators and for a few functions, k^3 rows for one of order k of all. Units that could not
+    have had the dose of an indicator bring next to nothing to its moments: without the penalty
+    noise would be divided by next to nothing.
     """
     readings = []
-    for n_used in shape.sizes(1, SPLIT_FUNCTIONS):
+    for n_used in shape.sizes(1, shape.split_order):
         rows = np.full(n_used, RIDGE)
-        if n_used > shape.n_used(SPLIT_FUNCTIONS):
-            n_smooth = n_used - shape.n_indicators
-            rows[shape.n_indicators :] = np.arange(1, n_smooth + 1) ** 3.0
+        if n_used > shape.n_used(shape.split_order):
+            rows[shape.n_indicators :] = shape.orders**3.0
         penalty = tuple((rows * spread[:n_used] / n_effective).tolist())
         readings.append(Reading(f"offset of {n_used}, {label}", n_used, penalty))
     return readings
 
 
 def _plain(shape: _Shape, label: str) -> list[Reading]:
-    """Mean curves in three and in all functions of the dose, beside its indicators."""
+    """Mean curves in functions up to the third and the last order, beside indicators."""
     return [
-        Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(SPLIT_FUNCTIONS)
+        Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(shape.split_order)
     ]
 
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.treatments.bases import FittedBasis
-from doseforest.treatments.grids import dose_sample
-
-N_NODES = 31
+from doseforest.treatments.nodes import representative_doses
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +37,7 @@ def fit_projection(
     basis: FittedBasis, dose: FloatArray, weights: FloatArray | None = None
 ) -> Projection:
     """Projection by the observed doses: all of them when they are few, else quantiles."""
-    sample = dose_sample(dose, weights)
-    nodes, shares = sample.levels()
-    if len(nodes) > N_NODES:
-        drawn = sample.quantiles((np.arange(N_NODES) + 0.5) / N_NODES)
-        nodes, counts = np.unique(drawn, return_counts=True)
-        shares = counts / N_NODES
+    nodes, shares = representative_doses(dose, weights)
     functions = basis.evaluate(nodes)
     root = np.sqrt(shares)
     inverse = np.linalg.pinv(functions * root[:, None]) * root

@@ -16,16 +16,18 @@ from doseforest.corrections.base import FittedCorrection
 from doseforest.corrections.kernel_curves import PublishedCorrection
 from doseforest.corrections.kernel_growth import KernelSettings, grow_curves
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
+from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, DoseArray, FloatArray
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome
-from doseforest.nuisance.densities.support import dose_support
+from doseforest.nuisance.densities.chained import joint_support
 from doseforest.prediction.curve_effects import dose_table
 from doseforest.prediction.distilled_forest import interpolated
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.boundary import normalised_kernel
 from doseforest.smoothing.inputs import checked_kernel, given_bandwidth
 from doseforest.smoothing.kernels import Kernel
+from doseforest.smoothing.product_kernels import product_kernel
 from doseforest.timing import Stopwatch
+from doseforest.treatments.vectors import dose_columns, is_record
 
 # Of an even spread over the doses. It only keeps division possible: a floor that rows of any
 # number fall below would break double robustness.
@@ -92,7 +94,7 @@ def fit_published(
             density_on_grid,
             kernel=settings.kernel,
             bandwidth=bandwidth,
-            masses=dose_support(rows.dose, rows.weights).masses,
+            masses=[own.masses for own in joint_support(rows.dose, rows.weights)],
         ).astype(CHANNEL_DTYPE)
     forest = grow_curves(rows, curves, curves, grid, settings, settings.leaf_sizes[0])
     stopwatch.add(forest.seconds_)
@@ -108,14 +110,14 @@ def fit_published(
 
 def doubly_robust_curves(
     curves: Array,
-    dose: FloatArray,
+    dose: DoseArray,
     y: FloatArray,
-    grid: FloatArray,
+    grid: DoseArray,
     density: FloatArray,
     *,
     kernel: str | Kernel,
     bandwidth: float,
-    masses: Sequence[float] = (),
+    masses: Sequence[Sequence[float]] = ((),),
 ) -> FloatArray:
     """Published curves of units, shape (n_units, n_doses).
 
@@ -130,8 +132,9 @@ def doubly_robust_curves(
     grid : array of shape (n_doses,)
     density : array of shape (n_units, n_doses)
         Values pi-hat(t | X_i); at a point mass its probability.
-    masses : sequence of floats
-        Doses that many units share: matched exactly, and no neighbours of other doses.
+    masses : sequence of sequences of floats
+        For each component the values that many units share: matched exactly, and no neighbours of
+        other values.
 
     Examples
     --------
@@ -140,15 +143,30 @@ def doubly_robust_curves(
     ...     np.array([[0.5, 0.5]]), kernel="exact", bandwidth=1.0)
     array([[5., 1.]])
     """
+    kernels, bandwidths = [checked_kernel(kernel)], [given_bandwidth(bandwidth)]
+    if is_record(dose):
+        made = product_kernel(dose, kernel)
+        kernels, bandwidths = list(made.kernels), (bandwidths[0] * made.widths).tolist()
+    parts = zip(dose_columns(dose), dose_columns(grid), kernels, bandwidths, masses, strict=True)
+    weights, width = _kernel_weights(*next(parts))
+    for part in parts:
+        own_weights, own_width = _kernel_weights(*part)
+        weights *= own_weights
+        width = width * own_width
+    weights /= np.maximum(density, LEAST_DENSITY / width)
+    return curves + weights * (y[:, None] - curves)
+
+
+def _kernel_weights(
+    dose: FloatArray, grid: FloatArray, kernel: Kernel, bandwidth: float, masses: Sequence[float]
+) -> tuple[ChannelArray, FloatArray]:
+    """Kernel weights (n_units, n_doses) of one component, and the width of its range."""
     low, high = min(dose.min(), grid.min()), max(dose.max(), grid.max())
-    weights = normalised_kernel(
-        dose, grid, given_bandwidth(bandwidth), kernel, support=(low, high), over="grid"
-    )
-    width = np.full(len(grid), high - low if checked_kernel(kernel).is_density else 1.0)
+    weights = normalised_kernel(dose, grid, bandwidth, kernel, support=(low, high), over="grid")
+    width = np.full(len(grid), high - low if kernel.is_density else 1.0)
     if len(masses):
         shared = np.isin(grid, masses)
         weights[np.isin(dose, masses)] = 0.0
         weights[:, shared] = dose[:, None] == grid[shared]
         width[shared] = 1.0
-    weights /= np.maximum(density, LEAST_DENSITY / width)
-    return curves + weights * (y[:, None] - curves)
+    return weights, width

@@ -35,6 +35,7 @@ from doseforest.smoothing.inputs import given_bandwidth
 from doseforest.smoothing.kernel_weights import effective_sample
 from doseforest.smoothing.kernels import Kernel
 from doseforest.timing import Stopwatch
+from doseforest.treatments.vectors import is_record
 
 # Times the rule of thumb: a neighbourhood has fewer rows than the sample that the rule is for. On
 # waves and steps, with good and bad outcome models, errors of effects were .65 of the outcome
@@ -133,6 +134,8 @@ def forest_bandwidth(
     """
     if settings.bandwidth is not None:
         return given_bandwidth(settings.bandwidth)
+    if is_record(dose):  # its kernels are widened wherever too few rows are near
+        return WIDENING
     seen = np.sort(dose if weights is None else dose[weights > 0])
     above = np.minimum(np.searchsorted(seen, grid), len(seen) - 1)
     gaps = np.minimum(np.abs(seen[above] - grid), np.abs(seen[np.maximum(above - 1, 0)] - grid))

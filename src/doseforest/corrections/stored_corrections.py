@@ -23,6 +23,7 @@ from doseforest.prediction.container import ForestFileError
 from doseforest.prediction.effect_forest import Correction, NoCorrection
 from doseforest.prediction.stored_forest import curve_width, read_forest, store_forest
 from doseforest.prediction.value_checks import LARGEST_RESULT
+from doseforest.treatments.vectors import plain_doses
 
 __all__ = ["CHECKS", "STORED_CORRECTIONS", "read_correction", "store_correction"]
 
@@ -91,7 +92,7 @@ def _store_stabilized(
     correction: StabilizedCorrection, prefix: str
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {
-        f"{prefix}/grid": correction.grid,
+        f"{prefix}/grid": plain_doses(correction.grid),
         f"{prefix}/constant": correction.constant,
     }
     forests = []
@@ -125,7 +126,7 @@ def _store_published(
     correction: PublishedCorrection, prefix: str
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     forest, arrays = store_forest(correction.forest, f"{prefix}/forest")
-    return {"forest": forest}, {f"{prefix}/grid": correction.grid, **arrays}
+    return {"forest": forest}, {f"{prefix}/grid": plain_doses(correction.grid), **arrays}
 
 
 def _read_published(

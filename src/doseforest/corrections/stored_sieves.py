@@ -18,8 +18,9 @@ from doseforest.corrections.sieve_forests import (
 from doseforest.dtypes import Array, FloatArray
 from doseforest.prediction.stored_forest import read_forest, store_forest
 from doseforest.prediction.value_checks import FLOATS, FileChecks
-from doseforest.treatments.bases import FittedBasis
+from doseforest.treatments.bases import FittedBasis, basis_components
 from doseforest.treatments.stored_bases import read_basis
+from doseforest.treatments.vectors import n_components, plain_doses
 
 CHECKS = FileChecks("effect forest")
 SHARE_ROUNDING = 1e-6  # by which shares may add up to more than 1
@@ -31,7 +32,7 @@ def store_orthogonal(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Take an orthogonal correction apart; TypeError if its basis is the user's own code."""
     arrays: dict[str, Array] = {
-        f"{prefix}/projection_nodes": correction.projection.nodes,
+        f"{prefix}/projection_nodes": plain_doses(correction.projection.nodes),
         f"{prefix}/projection_matrix": correction.projection.matrix,
     }
     rounds = []
@@ -66,6 +67,10 @@ def check_shares(shares: Sequence[float] | FloatArray) -> None:
 
 def _projection(basis: FittedBasis, arrays: Mapping[str, Array], prefix: str) -> Projection:
     nodes = CHECKS.doses(arrays, f"{prefix}/projection_nodes")
+    CHECKS.require(
+        n_components(nodes) == basis_components(basis),
+        "has a projection that does not fit its functions of the dose",
+    )
     matrix: FloatArray = CHECKS.array(arrays, f"{prefix}/projection_matrix", FLOATS, 2)
     CHECKS.require(
         matrix.shape == (len(nodes), basis.n_functions - 1),

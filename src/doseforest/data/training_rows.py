@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from doseforest.data import checks
 from doseforest.data.table import as_table
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.treatments.vectors import MAX_COMPONENTS, vectors
 
 FEWEST_ROWS = 40  # below this, folds of boosting have nothing to split
 
@@ -32,7 +33,7 @@ class TrainingRows:
 
     X: FloatArray  # (n_rows, n_features), NaN is missing
     names: tuple[str, ...] | None  # of the features
-    dose: FloatArray  # (n_rows,)
+    dose: DoseArray  # (n_rows,)
     y: FloatArray  # (n_rows,)
     weights: FloatArray | None  # (n_rows,) of mean 1; None: all equal
     ids: IntArray  # (n_rows,) row ids, or group codes: rows that share one are drawn together
@@ -105,7 +106,8 @@ def check_training(
     table = as_table(X)
     n_rows = table.n_rows
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
-    dose = checks.checked_columns(treatment, "treatment", n_rows, 1)[:, 0].astype(np.float64)
+    doses = checks.checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
+    doses = doses.astype(np.float64) + 0.0  # no negative zero
     weights = checks.checked_weights(sample_weight, n_rows)
     ids = checks.checked_row_ids(None, n_rows)
     if groups is not None:
@@ -116,10 +118,12 @@ def check_training(
             f"The 'X' parameter must have at least {FEWEST_ROWS} rows of positive weight. "
             f"Got {int(kept.sum())} instead."
         )
-    if np.ptp(dose[kept]) == 0:
+    constant = np.ptp(doses[kept], axis=0) == 0
+    if constant.any():
+        column = f" of column {int(np.argmax(constant))}" if len(constant) > 1 else ""
         raise ValueError(
             "The 'treatment' parameter must vary: a constant dose has no effect to learn. "
-            f"Got {dose[kept][0]:g} in every row instead."
+            f"Got {doses[kept][0, constant][0]:g} in every row{column} instead."
         )
     everything = np.arange(table.n_features)
     controls = feature_places(roles.controls, "controls", table.names, table.n_features)
@@ -141,7 +145,7 @@ def check_training(
     return TrainingRows(
         X=np.concatenate([block for _, block in table.blocks()]),
         names=table.names,
-        dose=dose + 0.0,
+        dose=vectors(doses),
         y=outcome,
         weights=None if weights is None else weights.astype(np.float64),
         ids=ids,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from doseforest.estimation.plan import FitPlan, dose_kernel
 from doseforest.estimation.weighting import weigh_treatments
 from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.smoothing.kernels import Kernel
+from doseforest.treatments.vectors import plain_doses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +37,9 @@ class Averager:
 
     def average_curve(self, doses: FloatArray) -> AverageDoseResponse:
         """Average outcome at each dose with standard errors."""
-        return AverageDoseResponse(doses, *self._averaged(doses, np.eye(len(doses))))
+        return AverageDoseResponse(plain_doses(doses), *self._averaged(doses, np.eye(len(doses))))
 
-    def average_effect(self, dose: float, baseline: float) -> AverageEffect:
+    def average_effect(self, dose: Any, baseline: Any) -> AverageEffect:
         """Average outcome at a dose less that at the baseline."""
         value, error = self._averaged(np.array([baseline, dose]), np.array([[-1.0], [1.0]]))
         return AverageEffect(float(value[0]), float(error[0]))

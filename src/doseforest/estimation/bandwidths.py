@@ -7,6 +7,8 @@ from doseforest.dtypes import FloatArray
 from doseforest.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 from doseforest.smoothing.inputs import given_bandwidth
 from doseforest.smoothing.kernels import Kernel
+from doseforest.smoothing.product_kernels import product_loo_bandwidth
+from doseforest.treatments.vectors import is_record
 
 BANDWIDTH_RULES = ("rule_of_thumb", "leave_one_out")
 
@@ -32,4 +34,6 @@ def choose_bandwidth(
     own = treatment_weights
     if rows.weights is not None:
         own = rows.weights if own is None else own * rows.weights
+    if is_record(rows.dose):
+        return product_loo_bandwidth(rows.dose, outcome, kernel, own, degree)
     return loo_bandwidth(rows.dose, outcome, kernel, weights=own, degree=degree).bandwidth

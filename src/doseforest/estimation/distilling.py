@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from doseforest.curve_forest import CurveForest
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import EffectForest
+from doseforest.treatments.vectors import dose_columns, grid_of, is_record
 
 SAMPLE_FRACTION = 0.7
 
@@ -17,6 +19,7 @@ SAMPLE_FRACTION = 0.7
 def distill(
     model: EffectForest,
     X: FloatArray,
+    grid: DoseArray,
     *,
     weights: FloatArray | None = None,
     n_trees: int,
@@ -25,8 +28,7 @@ def distill(
     n_jobs: int | None = None,
 ) -> DistilledForest:
     """Grow a forest on the curves of some units and measure what it loses, out of bag."""
-    ends = [model.support.low, model.baseline, model.support.high]
-    grid = np.union1d(model.doses, ends)
+    grid = _whole_grid(model, grid)
     curves = model.curves(X, grid)
     forest = CurveForest(
         n_trees=n_trees,
@@ -35,7 +37,7 @@ def distill(
         sample_fraction=SAMPLE_FRACTION,
         random_state=seed,
         n_jobs=n_jobs,
-    ).fit(X, curves, doses=grid, sample_weight=weights)
+    ).fit(X, curves, doses=None if is_record(grid) else grid, sample_weight=weights)
     exact = _effects(curves, grid, model.baseline)
     lost = _effects(forest.predict_oob(X), grid, model.baseline) - exact
     return DistilledForest(
@@ -43,9 +45,20 @@ def distill(
         baseline=model.baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
         spread=float(exact.std()),
+        grid=grid if is_record(grid) else None,
     )
 
 
-def _effects(curves: FloatArray, grid: FloatArray, baseline: float) -> FloatArray:
+def _whole_grid(model: EffectForest, grid: DoseArray) -> DoseArray:
+    """A grid with the baseline, out to the ends of the support; arms keep their own doses."""
+    whole: DoseArray = np.unique(np.append(grid, model.baseline))
+    axes = [np.unique(column) for column in dose_columns(whole)]
+    if len(whole) < np.prod([len(axis) for axis in axes]):
+        return whole
+    ends = [[own.low, own.high] for own in model.ranges]
+    return grid_of([np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)])
+
+
+def _effects(curves: FloatArray, grid: DoseArray, baseline: Any) -> FloatArray:
     """Curves on the grid less their value at the baseline."""
-    return curves - curves[:, [int(np.searchsorted(grid, baseline))]]
+    return curves - curves[:, [int(np.argmax(grid == baseline))]]

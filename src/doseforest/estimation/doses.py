@@ -7,46 +7,67 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.estimation.joint_doses import (
+    baseline_candidates,
+    default_joint_grid,
+    joint_baseline,
+)
+from doseforest.prediction.curve_effects import dose_table, one_dose
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.kernel_weights import effective_sample
 from doseforest.smoothing.kernels import Kernel
-from doseforest.treatments.grids import (
-    FEW_LEVELS,
-    check_doses,
-    choose_baseline,
-    default_grid,
-    dose_sample,
-)
+from doseforest.treatments.boxes import distinct_doses, has_levels, observed_support
+from doseforest.treatments.grids import check_doses, choose_baseline, default_grid
+from doseforest.treatments.vectors import is_record, n_components
 
 
-def choose_forest_baseline(rows: TrainingRows, asked: float | None, kernel: str | Kernel) -> float:
+def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel) -> Any:
     """The dose asked for, else 0 where enough rows speak about it, else the lowest with enough."""
-    sample = dose_sample(rows.dose, rows.weights)
     if asked is not None:
-        return float(check_doses(asked, sample.range(), "baseline")[0])
-    levels, shares = sample.levels()
-    if len(levels) <= FEW_LEVELS:
-        return choose_baseline(levels, shares * rows.n_rows).dose
+        return _one_dose(asked, rows)
+    if has_levels(rows.dose, rows.weights):
+        doses, shares = distinct_doses(rows.dose, rows.weights)
+        sizes = shares * rows.n_rows
+        if is_record(rows.dose):
+            return joint_baseline(doses, sizes)
+        return choose_baseline(doses, sizes).dose
     width = rule_of_thumb(rows.dose, kernel, rows.weights)
 
-    def sizes(doses: FloatArray) -> FloatArray:
+    def sizes_at(doses: DoseArray) -> FloatArray:
         return effective_sample(rows.dose, doses, width, kernel, rows.weights)
 
-    return choose_baseline(rows.dose, sizes).dose
+    if is_record(rows.dose):
+        candidates = baseline_candidates(rows.dose, rows.weights)
+        return joint_baseline(candidates, sizes_at(candidates))
+    return choose_baseline(rows.dose, sizes_at).dose
 
 
-def choose_grid(rows: TrainingRows, asked: Any, baseline: float) -> FloatArray:
+def choose_grid(rows: TrainingRows, asked: Any, baseline: Any) -> DoseArray:
     """The doses asked for, else about 20 over the support or the levels; the baseline is added."""
     if asked is None:
-        return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
-    sample = dose_sample(rows.dose, rows.weights)
-    doses = np.unique(check_doses(asked, sample.range()))
-    levels, _ = sample.levels()
-    if not len(doses) or (len(levels) <= FEW_LEVELS and not np.isin(doses, levels).all()):
+        return support_grid(rows, baseline)
+    table = dose_table(asked, 1, n_components=n_components(rows.dose))[0]
+    doses = np.unique(check_doses(table, observed_support(rows.dose, rows.weights)))
+    levels, _ = distinct_doses(rows.dose, rows.weights)
+    known = not has_levels(rows.dose, rows.weights) or bool(np.isin(doses, levels).all())
+    if not len(doses) or not known:
         rule = f"some of the levels {levels.tolist()}" if len(doses) else "at least one dose"
         raise ValueError(
             f"The 'doses' parameter of GeneralizedCausalForest must hold {rule}. "
             f"Got {asked!r} instead."
         )
-    return np.union1d(doses, baseline)
+    return np.unique(np.append(doses, baseline))
+
+
+def support_grid(rows: TrainingRows, baseline: Any) -> DoseArray:
+    """Doses over the support and the baseline."""
+    if is_record(rows.dose):
+        return default_joint_grid(rows.dose, rows.weights, baseline)
+    return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
+
+
+def _one_dose(asked: Any, rows: TrainingRows) -> Any:
+    """A baseline that the user gave, checked."""
+    dose = np.atleast_1d(one_dose(asked, "baseline", n_components(rows.dose)))
+    return check_doses(dose, observed_support(rows.dose, rows.weights), "baseline")[0]

@@ -13,7 +13,8 @@ from doseforest.data.checks import as_numbers
 from doseforest.data.training_rows import TrainingRows
 from doseforest.estimation.plan import FitPlan
 from doseforest.nuisance.densities.registry import DENSITIES
-from doseforest.treatments.grids import FEW_LEVELS, dose_sample
+from doseforest.treatments.boxes import has_levels
+from doseforest.treatments.vectors import dose_columns
 
 
 def check_plan(rows: TrainingRows, forest: Any) -> None:
@@ -33,11 +34,11 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
             "The 'treatment_model' parameter must take 'sample_weight' in fit when weights are "
             f"given. Got {type(model).__name__} instead."
         )
-    levels, _ = dose_sample(rows.dose, rows.weights).levels()
-    if forest.kernel == "exact" and len(levels) > FEW_LEVELS:
+    if forest.kernel == "exact" and not has_levels(rows.dose, rows.weights):
+        n_levels = max(len(np.unique(column)) for column in dose_columns(rows.dose))
         raise ValueError(
             "The 'kernel' parameter may be 'exact' only for a dose of few levels. "
-            f"Got a dose with {len(levels)} distinct values instead."
+            f"Got a dose with {n_levels} distinct values instead."
         )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.nuisance.densities.base import ConditionalDensity
-from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.densities.chained import ChainedDensity, along_chain
+from doseforest.treatments.vectors import dose_text
 
 SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
 FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out
@@ -22,7 +24,7 @@ class OverlapWarning(UserWarning):
 
 
 def supported(
-    density: ConditionalDensity, X: FloatArray, doses: FloatArray, ground: DoseSupport
+    density: ConditionalDensity, X: FloatArray, doses: DoseArray, ground: Any
 ) -> NDArray[np.bool_]:
     """Whether each unit could well have had each dose, shape (n_units, n_doses).
 
@@ -30,9 +32,18 @@ def supported(
     the unit's likeliest dose: for a normal dose, within 2.4 standard deviations. A point mass, or a
     level, is compared by its probability with the unit's likeliest one and with all other doses
     together. Doses a little outside the observed ones count as the nearest of them.
+    Of several components each must be, given those before it.
     """
-    asked = np.clip(doses, ground.low, ground.high)
+    if isinstance(density, ChainedDensity):
+        parts, grounds = density.parts, ground
+
+        def part(place: int, units: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
+            return supported(parts[place], units, values, grounds[place])
+
+        every: NDArray[np.bool_] = np.all(along_chain(X, doses, part), axis=0)
+        return every
     masses = np.array(ground.masses)
+    asked = np.where(np.isin(doses, masses), doses, np.clip(doses, ground.low, ground.high))
     shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
     rest = 1 - shares.sum(axis=1, keepdims=True)
     likeliest = np.maximum(shares.max(axis=1, keepdims=True), rest)
@@ -48,13 +59,13 @@ def supported(
 
 
 def warn_of_poor_overlap(
-    density: ConditionalDensity, X: FloatArray, grid: FloatArray, ground: DoseSupport
+    density: ConditionalDensity, X: FloatArray, grid: DoseArray, ground: Any
 ) -> None:
     """Warn of the doses that fewer than a tenth of the units could have had."""
     shares = supported(density, X, grid, ground).mean(axis=0)
     poor = grid[shares < FEWEST_SUPPORTED]
     if len(poor):
-        named = ", ".join(f"{dose:.4g}" for dose in poor[:5]) + (", …" if len(poor) > 5 else "")
+        named = ", ".join(map(dose_text, poor[:5])) + (", …" if len(poor) > 5 else "")
         warnings.warn(
             f"Fewer than {FEWEST_SUPPORTED:.0%} of the units could have had the dose(s) {named}: "
             "there the curves of the others are extrapolated by the outcome model. Give 'doses' "
@@ -65,12 +76,12 @@ def warn_of_poor_overlap(
         )
 
 
-def warn_of_rare_levels(levels: FloatArray, counts: FloatArray) -> None:
+def warn_of_rare_levels(levels: DoseArray, counts: FloatArray) -> None:
     """Warn of levels that few rows have."""
     rare = levels[counts < FEWEST_AT_LEVEL]
     if len(rare):
         warnings.warn(
-            f"The level(s) {', '.join(f'{level:g}' for level in rare[:5])} of the treatment have "
+            f"The level(s) {', '.join(map(dose_text, rare[:5]))} of the treatment have "
             f"fewer than {FEWEST_AT_LEVEL} rows each; their effects will be mostly guesswork. "
             "Merge them with their neighbours.",
             stacklevel=3,

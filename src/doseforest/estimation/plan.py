@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
 from doseforest.smoothing.kernels import Kernel
 from doseforest.timing import Stopwatch
-from doseforest.treatments.bases import BASES, DoseBasis, FittedBasis, Indicators, Legendre
+from doseforest.treatments.arms import has_arms
+from doseforest.treatments.bases import BASES, Arms, DoseBasis, FittedBasis, Tensor
+from doseforest.treatments.boxes import has_levels
 from doseforest.treatments.grids import FEW_LEVELS, dose_sample
-
-MAX_INDICATORS = 8  # levels beyond which a polynomial says as much with fewer coefficients
+from doseforest.treatments.tensor import component_basis
+from doseforest.treatments.vectors import dose_columns, is_record, n_components
 
 
 def tell_nobody(done: int) -> None:
@@ -30,7 +32,7 @@ class FitPlan:
 
     fit_outcome: MemberFit
     basis: FittedBasis
-    grid: FloatArray  # (n_doses,) doses of the kernel corrections
+    grid: DoseArray  # (n_doses,) doses of the kernel corrections
     density: Any  # as the user gave it
     kernel: str | Kernel
     bandwidth: str | float | None  # of unit curves; None: what suits the correction
@@ -63,31 +65,45 @@ def fit_basis(recipe: str | DoseBasis, rows: TrainingRows) -> FittedBasis:
     >>> fit_basis("auto", rows)
     IndicatorBasis(levels=(0.0, 1.0, 2.0), reference=0.0)
     """
+    chosen: DoseBasis
     if not isinstance(recipe, str):
-        return recipe.fit(rows.dose, rows.weights)
-    if recipe != "auto":
-        return BASES[recipe]().fit(rows.dose, rows.weights)
-    levels, _ = dose_sample(rows.dose, rows.weights).levels()
-    chosen: DoseBasis = Indicators() if len(levels) <= MAX_INDICATORS else Legendre(masses="auto")
+        chosen = recipe
+    elif is_record(rows.dose):
+        chosen = _joint_basis(recipe, rows.dose)
+    else:
+        chosen = component_basis(rows.dose, rows.weights) if recipe == "auto" else BASES[recipe]()
     return chosen.fit(rows.dose, rows.weights)
+
+
+def _joint_basis(recipe: str, dose: DoseArray) -> DoseBasis:
+    """Arms with doses of their own, or products of functions of each component."""
+    if recipe == "arms" or (recipe == "auto" and has_arms(dose)):
+        return Arms()
+    if recipe in ("auto", "tensor"):
+        return Tensor()
+    return Tensor(tuple(BASES[recipe]() for _ in range(n_components(dose))))
 
 
 def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
     """The kernel over doses, and whether it smooths: a dose of few levels is matched exactly."""
-    levels, _ = dose_sample(rows.dose, rows.weights).levels()
-    smooth = len(levels) > FEW_LEVELS and plan.kernel != "exact"
+    smooth = not has_levels(rows.dose, rows.weights) and plan.kernel != "exact"
     return (plan.kernel if smooth else "exact"), smooth
 
 
 def check_levels(rows: TrainingRows, folds: IntArray) -> None:
     """Raise ValueError where a model without some fold would never see a level of the dose."""
-    levels, _ = dose_sample(rows.dose, rows.weights).levels()
+    for column in dose_columns(rows.dose):
+        _check_component(column, rows.weights, folds)
+
+
+def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArray) -> None:
+    levels, _ = dose_sample(dose, weights).levels()
     if len(levels) > FEW_LEVELS:
         return
     for fold in range(int(folds.max()) + 1):
-        missing = np.setdiff1d(levels, rows.dose[(folds >= 0) & (folds != fold)])
+        missing = np.setdiff1d(levels, dose[(folds >= 0) & (folds != fold)])
         if len(missing):
-            held = int((rows.dose == missing[0]).sum())
+            held = int((dose == missing[0]).sum())
             raise ValueError(
                 "The 'treatment' parameter must have every level in the rows outside each of the "
                 f"'n_folds' folds. Got level {missing[0]:g} in {held} row(s), all in fold {fold}, "

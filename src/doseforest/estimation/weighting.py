@@ -7,6 +7,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities.base import CrossFittedDensity, cross_fit_density
+from doseforest.nuisance.densities.chained import any_learner
 from doseforest.nuisance.densities.choose import WeightChoice, choose_weights
 from doseforest.nuisance.densities.known import known_weights
 from doseforest.nuisance.densities.registry import DENSITIES, WEIGHTS
@@ -52,7 +53,7 @@ def conditional_density(rows: TrainingRows, plan: FitPlan) -> CrossFittedDensity
         return known
     name = DEFAULT_DENSITY if density == "auto" else density
     return cross_fit_density(
-        DENSITIES[name](),
+        any_learner(DENSITIES[name](), rows.dose),
         X,
         rows.dose,
         draw_folds(rows.ids, plan.n_folds, plan.seed + 1),

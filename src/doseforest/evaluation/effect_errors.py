@@ -93,7 +93,7 @@ def effect_errors(
     *,
     X: Any = None,
     doses: Any = None,
-    baseline: float | None = None,
+    baseline: Any = None,
 ) -> EffectErrors:
     """Errors of a fitted model on a simulation with a known truth.
 
@@ -121,8 +121,10 @@ def effect_errors(
     """
     units = simulation.X if X is None else X
     start = simulation.baseline if baseline is None else baseline
-    own = dose_table(simulation.doses if doses is None else doses, len(units))
-    table = np.column_stack([np.full(len(units), float(start)), own])
+    width = simulation.n_components
+    own = dose_table(simulation.doses if doses is None else doses, len(units), n_components=width)
+    first = dose_table(start, len(units), "baseline", width)
+    table = np.concatenate([first, own], axis=1)
     exact = simulation.mean(table, units)
     shared = bool((table == table[:1]).all())  # a grid is cheaper for some models
     estimated = np.asarray(model.dose_response(units, table[0] if shared else table), np.float64)

@@ -6,7 +6,7 @@ initial score in the first tree, so the ensemble is the booster up to the order 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ class _Tree:
     term_coefficients: FloatArray  # (n_terms,)
 
 
-def ensemble_from_booster(booster: Any) -> TreeEnsemble:
-    """Read a `lightgbm.Booster` whose last feature is the dose.
+def ensemble_from_booster(booster: Any, n_components: int = 1) -> TreeEnsemble:
+    """Read a `lightgbm.Booster` whose last feature is the dose, or its last ones the components.
 
     Examples
     --------
@@ -64,9 +64,10 @@ def ensemble_from_booster(booster: Any) -> TreeEnsemble:
             "The 'booster' parameter must be boosted with one of the objectives "
             f"{sorted(LINK_OF_OBJECTIVE)}. Got objective {objective!r} instead."
         )
-    n_features = int(header["max_feature_idx"])
+    last = int(header["max_feature_idx"])
     trees = [_tree(_fields(block)) for block in blocks]
-    return _joined(trees, n_features, LINK_OF_OBJECTIVE[objective])
+    ensemble = _joined(trees, last, LINK_OF_OBJECTIVE[objective])
+    return replace(ensemble, n_features=last + 1 - n_components, n_components=n_components)
 
 
 def _fields(block: str) -> dict[str, str]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from doseforest.dtypes import LEAF, FloatArray
+from doseforest.dtypes import LEAF, DoseArray, FloatArray
 from doseforest.nuisance.booster_conversion import ensemble_from_booster
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
+from doseforest.treatments.vectors import components, n_components
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ PLAIN_TREES = BoostingRecipe(n_trees=400, n_leaves=8, linear=False, rate=0.025)
 
 def fit_boosting(
     X: FloatArray,
-    dose: FloatArray,
+    dose: DoseArray,
     y: FloatArray,
     recipe: BoostingRecipe,
     *,
@@ -72,7 +73,7 @@ def fit_boosting(
         "num_threads": n_threads,
         "verbosity": -1,
     }
-    table = np.column_stack([X, dose])
+    table = np.column_stack([X, components(dose)])
     units = _Units.of(table)
     label = _Units(np.zeros(1), np.ones(1)) if binary else _Units.of(y[:, None])
     data = lightgbm.Dataset(
@@ -82,7 +83,8 @@ def fit_boosting(
         params=parameters,
     )
     booster = lightgbm.train(parameters, data, recipe.n_trees)
-    return _in_units(ensemble_from_booster(booster), units, label)
+    trees = ensemble_from_booster(booster, n_components(dose))
+    return _in_units(trees, units, label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.baselines.outcome_regressors import predict_in_blocks
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.treatments.vectors import components
 
 
 @dataclass(frozen=True, slots=True)
 class RegressorModel:
-    """A fitted regressor, or a classifier of a binary outcome; the dose is its last column."""
+    """A fitted regressor, or a classifier of a binary outcome; the dose is its last column(s)."""
 
     regressor: Any
     binary: bool  # predictions are kept to [0, 1]
@@ -80,7 +81,7 @@ class RegressorFit:
     def __call__(
         self,
         X: FloatArray,
-        dose: FloatArray,
+        dose: DoseArray,
         y: FloatArray,
         *,
         weights: FloatArray | None = None,
@@ -97,7 +98,7 @@ class RegressorFit:
                 f"and 1 in every fold. Got {type(model).__name__} for values from {y.min():g} to "
                 f"{y.max():g} instead."
             )
-        inputs = np.column_stack([X, dose])
+        inputs = np.column_stack([X, components(dose)])
         if weights is None:
             model.fit(inputs, y)
         elif has_fit_parameter(model, "sample_weight"):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.nuisance.covariate_terms import CovariateTerms, fit_covariate_terms, has_many_values
 from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, search_knots
@@ -32,7 +32,9 @@ from doseforest.nuisance.logistic_ridge import (
 from doseforest.nuisance.sparse_ridge import SparseFit, best_share, fit_sparse, solve
 from doseforest.nuisance.spline_design import Design, screen
 from doseforest.nuisance.spline_model import SplineCore
+from doseforest.treatments.spline_products import SplineProducts
 from doseforest.treatments.splines import Spline
+from doseforest.treatments.vectors import n_components
 
 N_FOLDS = 4
 CURVATURES = (1e-7, 1e-5, 1e-3, 1e-1)  # penalties on the roughness of the average curve, per row
@@ -50,7 +52,7 @@ class _Choice:
 
 def fit_spline_core(
     X: FloatArray,
-    dose: FloatArray,
+    dose: DoseArray,
     y: FloatArray,
     *,
     weights: FloatArray | None = None,
@@ -83,7 +85,8 @@ def fit_spline_core(
     level = 0.0 if binary else float(np.average(y, weights=weights))  # no penalty on it
     y = y - level
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
-    mains = Design(X, dose, fit_covariate_terms(X), Spline().fit(dose, weights))
+    splines = Spline() if n_components(dose) == 1 else SplineProducts()
+    mains = Design(X, dose, fit_covariate_terms(X), splines.fit(dose, weights))
     response, importance = y, weights
     if binary:
         moments = _main_moments(mains, y, weights, folds)

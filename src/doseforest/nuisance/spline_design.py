@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.nuisance.covariate_terms import CovariateTerms
 from doseforest.nuisance.fold_moments import FoldMoments, fold_blocks
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import SplineBasis
 
 MAIN_RIDGE = 1e-6  # per row
-PRODUCTS = 4  # dose functions that covariate terms are multiplied with, the constant included
 MAX_SCREENED = 500  # terms that go into the lasso
 
 
@@ -23,9 +23,9 @@ class Design:
     """Columns of the regression: main effects, then candidates."""
 
     X: FloatArray
-    dose: FloatArray
+    dose: DoseArray
     terms: CovariateTerms
-    basis: SplineBasis
+    basis: SplineBasis | SplineProductBasis
 
     @property
     def n_mains(self) -> int:
@@ -35,7 +35,7 @@ class Design:
     @property
     def n_products(self) -> int:
         """Dose functions that terms are multiplied with, the constant included."""
-        return min(PRODUCTS, self.basis.n_functions)
+        return self.basis.n_leading
 
     @property
     def n_candidates(self) -> int:

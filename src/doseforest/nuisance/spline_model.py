@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.covariate_terms import CovariateTerms
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import SplineBasis
 
 BLOCK_ROWS = 8192  # rows of (unit, own dose) at once
@@ -32,7 +33,7 @@ class SplineCore:
     """
 
     terms: CovariateTerms
-    basis: SplineBasis
+    basis: SplineBasis | SplineProductBasis
     dose_coefficients: FloatArray  # (n_functions,), B_0 = 1 included
     term_coefficients: FloatArray  # (n_terms, n_products) of products with B_0, B_1, …
     binary: bool

@@ -25,6 +25,7 @@ from doseforest.nuisance.stored_parts import (
 )
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 from doseforest.prediction.container import ForestFileError
+from doseforest.treatments.bases import basis_components
 
 
 def store_outcome_model(
@@ -88,6 +89,17 @@ def read_outcome_model(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
             f"the file is damaged, save the {OWNER} again"
         ) from error
     return models[-1]
+
+
+def outcome_components(model: OutcomeModel) -> set[int]:
+    """Numbers of components of the doses that the parts of a model are of; one if they fit."""
+    if isinstance(model, Stack):
+        return set().union(*map(outcome_components, model.members.values()))
+    if isinstance(model, BoostedCore):
+        return outcome_components(model.core) | outcome_components(model.trees)
+    if isinstance(model, SplineCore):
+        return {basis_components(model.basis)}
+    return {model.n_components} if isinstance(model, TreeEnsemble) else set()
 
 
 @dataclass(slots=True)

@@ -13,16 +13,18 @@ from doseforest.dtypes import (
     NODE_DTYPE,
     ZERO_MISSING,
     Array,
-    FloatArray,
     IntArray,
 )
 from doseforest.nuisance.covariate_terms import CovariateTerms
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.nuisance.tree_ensemble import LINKS, TreeEnsemble
+from doseforest.prediction.container import ForestFileError
 from doseforest.prediction.node_checks import check_trees
 from doseforest.prediction.value_checks import FLOATS, INTEGERS, FileChecks
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import SplineBasis
-from doseforest.treatments.stored_bases import checked_basis
+from doseforest.treatments.stored_bases import checked_basis, read_basis
+from doseforest.treatments.vectors import MAX_COMPONENTS
 
 OWNER = "outcome model"
 CHECKS = FileChecks(OWNER)
@@ -39,15 +41,17 @@ _TERM_ARRAYS: ArrayTypes = {
     "step_feature": (INTEGERS, 1),
     "step_knot": (FLOATS, 1),
 }
-CORE_ARRAYS: ArrayTypes = {
-    **_TERM_ARRAYS,
+_COEFFICIENT_ARRAYS: ArrayTypes = {
+    "dose_coefficients": (FLOATS, 1),
+    "term_coefficients": (FLOATS, 2),
+}
+_SPLINE_ARRAYS: ArrayTypes = {
     "dose_range": (FLOATS, 1),
     "knots": (FLOATS, 1),
     "basis_coefficients": (FLOATS, 2),
     "bends": (FLOATS, 1),
-    "dose_coefficients": (FLOATS, 1),
-    "term_coefficients": (FLOATS, 2),
 }
+CORE_ARRAYS: ArrayTypes = {**_TERM_ARRAYS, **_SPLINE_ARRAYS, **_COEFFICIENT_ARRAYS}
 TREE_ARRAYS: ArrayTypes = {
     "roots": (INTEGERS, 1),
     "nodes": (NODE_DTYPE, 1),
@@ -65,12 +69,16 @@ def core_to_arrays(core: SplineCore) -> tuple[dict[str, Any], dict[str, Array]]:
     basis = core.basis
     arrays: dict[str, Array] = {
         **{name: getattr(core.terms, name) for name in _TERM_ARRAYS},
+        "dose_coefficients": core.dose_coefficients,
+        "term_coefficients": core.term_coefficients,
+    }
+    if isinstance(basis, SplineProductBasis):
+        return {"binary": core.binary, "basis": basis.to_json()}, arrays
+    arrays |= {
         "dose_range": np.array([basis.low, basis.high]),
         "knots": np.array(basis.knots),
         "basis_coefficients": np.array(basis.coefficients),
         "bends": np.array(basis.bends),
-        "dose_coefficients": core.dose_coefficients,
-        "term_coefficients": core.term_coefficients,
     }
     return {"binary": core.binary}, arrays
 
@@ -79,10 +87,10 @@ def core_from_arrays(
     values: Mapping[str, Any], arrays: Mapping[str, Array], n_features: int
 ) -> SplineCore:
     """Put a spline core together again; ForestFileError if its parts do not fit."""
-    own = _checked(arrays, CORE_ARRAYS)
+    own = _checked(arrays, {**_TERM_ARRAYS, **_COEFFICIENT_ARRAYS})
     terms = CovariateTerms(**{name: own[name] for name in _TERM_ARRAYS})
     _check_terms(terms, n_features)
-    basis = _basis(own["dose_range"], own["knots"], own["basis_coefficients"], own["bends"])
+    basis = _product_basis(values["basis"]) if "basis" in values else _spline_basis(arrays)
     require(
         len(own["dose_coefficients"]) == basis.n_functions
         and len(own["term_coefficients"]) == terms.n_terms
@@ -111,24 +119,32 @@ def _check_terms(terms: CovariateTerms, n_features: int) -> None:
         _require_covariates(features, n_features)
 
 
-def _basis(
-    ends: FloatArray, knots: FloatArray, coefficients: FloatArray, bends: FloatArray
-) -> SplineBasis:
-    require(len(ends) == 2, "has no range of doses")
+def _spline_basis(arrays: Mapping[str, Array]) -> SplineBasis:
+    own = _checked(arrays, _SPLINE_ARRAYS)
+    require(len(own["dose_range"]) == 2, "has no range of doses")
     basis = SplineBasis(
-        low=float(ends[0]),
-        high=float(ends[1]),
-        knots=tuple(knots.tolist()),
-        coefficients=tuple(map(tuple, coefficients.tolist())),
-        bends=tuple(bends.tolist()),
+        low=float(own["dose_range"][0]),
+        high=float(own["dose_range"][1]),
+        knots=tuple(own["knots"].tolist()),
+        coefficients=tuple(map(tuple, own["basis_coefficients"].tolist())),
+        bends=tuple(own["bends"].tolist()),
     )
     checked_basis(basis)
     return basis
 
 
+def _product_basis(values: dict[str, Any]) -> SplineProductBasis:
+    basis = read_basis(values)
+    if not isinstance(basis, SplineProductBasis):
+        raise ForestFileError(f"the {OWNER} has splines of an unknown kind")
+    return basis
+
+
 def trees_to_arrays(trees: TreeEnsemble) -> tuple[dict[str, Any], dict[str, Array]]:
     """Plain values and arrays of boosted trees."""
-    values = {"n_trees": trees.n_trees, "link": trees.link}
+    values: dict[str, Any] = {"n_trees": trees.n_trees, "link": trees.link}
+    if trees.n_components > 1:
+        values["n_components"] = trees.n_components
     return values, {name: getattr(trees, name) for name in TREE_ARRAYS}
 
 
@@ -138,11 +154,14 @@ def trees_from_arrays(
     """Put boosted trees together again; ForestFileError if they cannot be walked."""
     own = _checked(arrays, TREE_ARRAYS)
     n_leaves, n_terms = len(own["leaf_values"]), len(own["term_features"])
+    n_components = 1
+    if "n_components" in values:
+        n_components = checked_count(values, "n_components", 2, MAX_COMPONENTS)
     check_trees(
         own["nodes"],
         own["roots"],
         n_leaves=n_leaves,
-        n_features=n_features + 1,  # the dose comes last
+        n_features=n_features + n_components,  # the dose comes last
         flags=LEAF | MISSING_LEFT | ZERO_MISSING,
         owner=OWNER,
     )
@@ -158,11 +177,13 @@ def trees_from_arrays(
         starts[0] == 0 and starts[-1] == n_terms and bool((starts[1:] >= starts[:-1]).all()),
         "has terms out of order",
     )
-    _require_covariates(own["term_features"], n_features)
+    _require_covariates(own["term_features"], n_features + n_components - 1)
     link = values["link"]
     require(link in LINKS, f"has the unknown link {link!r:.80}")
     n_trees = checked_count(values, "n_trees", 1, len(own["roots"]))
-    return TreeEnsemble(**own, n_features=n_features, n_trees=n_trees, link=link)
+    return TreeEnsemble(
+        **own, n_features=n_features, n_trees=n_trees, link=link, n_components=n_components
+    )
 
 
 def _checked(arrays: Mapping[str, Array], types: ArrayTypes) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from doseforest import _core
-from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.treatments.vectors import components
 
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "identity": lambda scores: scores,
@@ -23,8 +24,8 @@ LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
 class TreeEnsemble:
     """A sum of trees of covariates and dose, each leaf a line in some of them.
 
-    The dose is the last feature, number `n_features`. A row that lacks one of its leaf's covariates
-    gets the leaf's plain value.
+    The dose is the last feature, number `n_features`; the components of a dose are the last ones. A
+    row that lacks one of its leaf's covariates gets the leaf's plain value.
 
     Examples
     --------
@@ -49,12 +50,13 @@ class TreeEnsemble:
     n_features: int  # covariates, without the dose
     n_trees: int  # how many of the stored trees count
     link: str  # one of LINKS
+    n_components: int = 1  # of a dose
 
     def predict(self, X: FloatArray, dose: FloatArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at its own dose."""
         return self.curves(X, dose[:, None], n_threads=n_threads)[:, 0]
 
-    def curves(self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1) -> FloatArray:
+    def curves(self, X: FloatArray, doses: DoseArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at each dose, (n_rows, n_doses).
 
         Parameters
@@ -68,6 +70,28 @@ class TreeEnsemble:
         """
         table = np.atleast_2d(doses)
         self._check(X, doses, table)
+        if self.n_components > 1:
+            return self._joint_curves(X, doses, n_threads)
+        return LINKS[self.link](self._scores(X, table, n_threads))
+
+    def _joint_curves(self, X: FloatArray, doses: DoseArray, n_threads: int) -> FloatArray:
+        """Curves along the last component; the others join the covariates."""
+        parts = components(doses)
+        scores = np.empty((len(X), parts.shape[-2]))
+        if doses.ndim == 1:
+            starts, owner = np.unique(parts[:, :-1], axis=0, return_inverse=True)
+            for place, start in enumerate(starts):
+                own = np.flatnonzero(owner.ravel() == place)
+                joined = np.column_stack([X, np.tile(start, (len(X), 1))])
+                scores[:, own] = self._scores(joined, parts[None, own, -1], n_threads)
+        else:
+            for place in range(parts.shape[1]):
+                joined = np.column_stack([X, parts[:, place, :-1]])
+                scores[:, [place]] = self._scores(joined, parts[:, place, -1:], n_threads)
+        return LINKS[self.link](scores)
+
+    def _scores(self, X: FloatArray, table: FloatArray, n_threads: int) -> FloatArray:
+        """Sums over trees, before the link, at doses (n_rows or 1, n_doses)."""
         order = np.argsort(table, axis=1, kind="stable")
         scores = np.empty((len(X), table.shape[1]))
         _core.score(
@@ -86,13 +110,13 @@ class TreeEnsemble:
         )
         as_given = np.empty_like(scores)
         np.put_along_axis(as_given, np.broadcast_to(order, scores.shape), scores, axis=1)
-        return LINKS[self.link](as_given)
+        return as_given
 
     def shorter(self, n_trees: int) -> TreeEnsemble:
         """Return the first trees alone; the arrays are shared."""
         return replace(self, n_trees=min(n_trees, self.n_trees))
 
-    def _check(self, X: FloatArray, doses: FloatArray, table: FloatArray) -> None:
+    def _check(self, X: FloatArray, doses: DoseArray, table: DoseArray) -> None:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(
                 f"The 'X' parameter must have shape (n_rows, {self.n_features}), as in training. "
@@ -103,8 +127,14 @@ class TreeEnsemble:
                 f"The 'doses' parameter must be a grid or have one row per row of X ({len(X)}). "
                 f"Got shape {doses.shape} instead."
             )
-        if not np.isfinite(table).all():
+        numbers = components(table)
+        if numbers.shape[-1] != self.n_components:
+            raise ValueError(
+                f"The 'doses' parameter must have {self.n_components} component(s), as in "
+                f"training. Got {numbers.shape[-1]} instead."
+            )
+        if not np.isfinite(numbers).all():
             raise ValueError(
                 "The 'doses' parameter must be finite. "
-                f"Got {table[~np.isfinite(table)][0]} instead."
+                f"Got {numbers[~np.isfinite(numbers)][0]} instead."
             )

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import Array, DoseArray, FloatArray
+from doseforest.treatments.vectors import components, dose_text, is_record, vectors
 
 
-def dose_table(doses: Any, n_units: int, name: str = "doses") -> FloatArray:
+def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int = 1) -> DoseArray:
     """Doses of every unit, shape (n_units, n_doses).
 
     A number or a one-dimensional list is a grid that all units share; a two-dimensional array has
-    a row of doses for each unit.
+    a row of doses for each unit. Where a dose has several components they are the last axis: one
+    dose is a list of them.
 
     Examples
     --------
@@ -25,31 +27,84 @@ def dose_table(doses: Any, n_units: int, name: str = "doses") -> FloatArray:
     >>> dose_table([[1.0], [2.0]], n_units=2)
     array([[1.],
            [2.]])
+    >>> dose_table([[0.0, 5.0], [1.0, 5.0]], n_units=3, n_components=2).shape
+    (3, 2)
     """
+    if is_record(doses):
+        return np.broadcast_to(np.atleast_2d(doses), (n_units, np.atleast_2d(doses).shape[1]))
+    if n_components > 1:
+        return _vector_table(as_numbers(doses, name), n_units, name, n_components)
     table = as_numbers(doses, name).astype(np.float64)
     if table.ndim > 2 or (table.ndim == 2 and len(table) != n_units):
         raise ValueError(
             f"The {name!r} parameter must be a grid of doses or have one row per unit ({n_units}). "
             f"Got shape {table.shape} instead."
         )
+    _require_finite(table, name)
+    return np.broadcast_to(np.atleast_2d(table), (n_units, np.atleast_2d(table).shape[1]))
+
+
+def _vector_table(values: Array, n_units: int, name: str, n_components: int) -> DoseArray:
+    """Doses of several components, (n_units, n_doses)."""
+    table = np.atleast_2d(values.astype(np.float64))
+    own = table.ndim == 3 and len(table) == n_units
+    if table.shape[-1] != n_components or not (table.ndim == 2 or own):
+        raise ValueError(
+            f"The {name!r} parameter must have doses of {n_components} components: shape "
+            f"({n_components},), (n_doses, {n_components}) or ({n_units}, n_doses, "
+            f"{n_components}). Got shape {values.shape} instead."
+        )
+    _require_finite(table, name)
+    return dose_table(vectors(table), n_units)
+
+
+def _require_finite(table: FloatArray, name: str) -> None:
     bad = ~(np.abs(table) <= LARGEST_VALUE)  # also true of NaN
     if bad.any():
         raise ValueError(
             f"The {name!r} parameter must hold finite numbers of size at most {LARGEST_VALUE:.0e}. "
             f"Got {table[bad][0]} instead."
         )
-    return np.broadcast_to(np.atleast_2d(table), (n_units, np.atleast_2d(table).shape[1]))
 
 
-def unit_doses(dose: Any, n_units: int, name: str = "dose") -> FloatArray:
+def one_dose(dose: Any, name: str, n_components: int = 1) -> Any:
+    """One dose, a float or a record, of a number or of a list of components.
+
+    Examples
+    --------
+    >>> one_dose(5, "dose"), one_dose([5, 1], "dose", n_components=2)
+    (5.0, (5.0, 1.0))
+    """
+    if isinstance(dose, np.void):
+        return dose
+    if np.shape(dose) != (() if n_components == 1 else (n_components,)):
+        of = f" of {n_components} components" if n_components > 1 else ""
+        raise ValueError(f"The {name!r} parameter must be one dose{of}. Got {dose!r} instead.")
+    checked = dose_table(dose, 1, name, n_components)[0, 0]
+    return checked if n_components > 1 else float(checked)
+
+
+def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 1) -> DoseArray:
     """One dose for each unit, shape (n_units,), of a number or of one number per unit.
+
+    Where a dose has several components, of a list of them or of one row of them per unit.
 
     Examples
     --------
     >>> unit_doses(5, n_units=2)
     array([5., 5.])
     """
+    if is_record(dose) or isinstance(dose, np.void):
+        return np.broadcast_to(np.asarray(dose), n_units)
     shape = np.shape(dose)
+    if n_components > 1:
+        if shape not in ((n_components,), (n_units, n_components)):
+            raise ValueError(
+                f"The {name!r} parameter must be one dose of {n_components} components, or one "
+                f"per unit, shape ({n_units}, {n_components}). Got shape {shape} instead."
+            )
+        own = dose if len(shape) == 1 else as_numbers(dose, name)[:, None]
+        return dose_table(own, n_units, name, n_components)[:, 0]
     if shape not in ((), (n_units,)):
         raise ValueError(
             f"The {name!r} parameter must be a number or one number per unit ({n_units}). "
@@ -72,6 +127,11 @@ class CurveEffects(ABC):
     array([4., 4.])
     """
 
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return 1
+
     @abstractmethod
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
@@ -84,21 +144,31 @@ class CurveEffects(ABC):
         X : array of shape (n_units, n_features)
             Units.
         dose, baseline : float or array of shape (n_units,)
-            One dose for all units, or one for each.
+            One dose for all units, or one for each; where a dose has several components, a list
+            of them, or an array of shape (n_units, n_components).
         """
-        n_units = len(X)
-        both = (unit_doses(baseline, n_units, "baseline"), unit_doses(dose, n_units))
-        curves = self.dose_response(X, np.column_stack(both))
+        n_units, width = len(X), self.n_components
+        start = unit_doses(baseline, n_units, "baseline", width)
+        both = (start, unit_doses(dose, n_units, "dose", width))
+        curves = self.dose_response(X, np.stack(both, axis=1))
         difference: FloatArray = curves[:, 1] - curves[:, 0]
         return difference
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
-        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
-        n_units = len(X)
-        gap = unit_doses(second, n_units, "second") - unit_doses(first, n_units, "first")
-        if (gap == 0).any():
+        """Change of the outcome per unit of dose between two doses, shape (n_units,).
+
+        Doses of several components may differ in one of them.
+        """
+        n_units, width = len(X), self.n_components
+        ends = unit_doses(second, n_units, "second", width)
+        gaps = components(ends) - components(unit_doses(first, n_units, "first", width))
+        n_gaps = (gaps != 0).sum(axis=1)
+        if (n_gaps != 1).any():
+            rule = "differ from 'first'" + (" in one component" if width > 1 else "")
+            got = dose_text(ends[n_gaps != 1][0])
             raise ValueError(
-                "The 'second' parameter must differ from 'first'. "
-                f"Got {unit_doses(second, n_units)[gap == 0][0]:g} for both instead."
+                f"The 'second' parameter must {rule}. "
+                f"Got {got} {'for both' if n_gaps.min() == 0 else 'that differs in more'} instead."
             )
-        return self.effect(X, second, first) / gap
+        slopes: FloatArray = self.effect(X, second, first) / gaps.sum(axis=1)
+        return slopes

@@ -13,7 +13,8 @@ from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.forest_file import write_model
 from doseforest.prediction.stored_forest import curve_width, read_forest, store_forest
 from doseforest.prediction.value_checks import FileChecks
-from doseforest.treatments.grids import DoseRange
+from doseforest.treatments.boxes import observed_support
+from doseforest.treatments.vectors import n_components, plain_dose, plain_doses
 
 CHECKS = FileChecks("distilled forest")
 PREFIX = "forest"
@@ -24,10 +25,12 @@ def save_distilled_forest(model: DistilledForest, path: str | Path) -> None:
     forest, arrays = store_forest(model.forest, PREFIX)
     metadata = {
         "forest": forest,
-        "baseline": float(model.baseline),
+        "baseline": plain_dose(model.baseline),
         "error": float(model.error),
         "spread": float(model.spread),
     }
+    if model.grid is not None:
+        arrays = {**arrays, "grid": plain_doses(model.grid)}
     write_model(path, "distilled_forest", metadata, arrays)
 
 
@@ -36,16 +39,19 @@ def read_distilled_forest(
 ) -> DistilledForest:
     """Put a distilled forest together; ForestFileError if its parts do not fit."""
     forest = read_forest(metadata["forest"], arrays, PREFIX)
-    CHECKS.require(forest.doses is not None, "has no doses")
-    grid = np.array(forest.doses)
-    CHECKS.ascending(grid, "doses")
+    CHECKS.require(forest.doses is not None or "grid" in arrays, "has no doses")
+    own = CHECKS.doses(arrays, "grid") if forest.doses is None else None
+    grid = np.array(forest.doses) if own is None else own
+    if own is None:
+        CHECKS.ascending(grid, "doses")
     CHECKS.require(curve_width(forest) == len(grid), "has curves that do not fit its doses")
-    baseline = CHECKS.dose(metadata, "baseline")
-    within = DoseRange(float(grid[0]), float(grid[-1])).contains(np.array([baseline]))
+    baseline = CHECKS.one_dose(metadata["baseline"], "baseline", n_components(grid))
+    within = observed_support(grid).contains(np.array([baseline]))
     CHECKS.require(bool(within.all()), "has a baseline beyond its doses")
     return DistilledForest(
         forest=forest,
         baseline=baseline,
         error=CHECKS.number(metadata, "error", 0.0),
         spread=CHECKS.number(metadata, "spread", 0.0),
+        grid=own,
     )

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 from doseforest.prediction.forest import Forest
-from doseforest.treatments.grids import DoseRange, check_doses
+from doseforest.prediction.joint_interpolation import joint_interpolated
+from doseforest.treatments.boxes import observed_support
+from doseforest.treatments.grids import check_doses
+from doseforest.treatments.vectors import is_record, n_components
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,14 +25,20 @@ class DistilledForest(CurveEffects):
     """
 
     forest: Forest
-    baseline: float
+    baseline: Any  # a dose
     error: float  # root mean square of what effects lose against the full model, out of bag
     spread: float  # standard deviation of the full model's effects, to compare the error with
+    grid: DoseArray | None = None  # where doses have several components
 
     @property
-    def doses(self) -> FloatArray:
+    def doses(self) -> DoseArray:
         """The grid."""
-        return np.array(self.forest.doses)
+        return np.array(self.forest.doses) if self.grid is None else self.grid
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return 1 if self.grid is None else n_components(self.grid)
 
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
@@ -38,8 +47,8 @@ class DistilledForest(CurveEffects):
         curves = self.forest.predict(table)
         if doses is None:
             return curves
-        own = dose_table(doses, table.n_rows)
-        check_doses(own.ravel(), DoseRange(float(grid[0]), float(grid[-1])))
+        own = dose_table(doses, table.n_rows, n_components=self.n_components)
+        check_doses(own.ravel(), observed_support(grid))
         return interpolated(grid, curves, own)
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
@@ -62,6 +71,8 @@ def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> Flo
     >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
     array([[1., 4.]])
     """
+    if is_record(grid):
+        return joint_interpolated(grid, curves, doses)
     if len(grid) == 1:
         return np.broadcast_to(curves, doses.shape).copy()
     right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from doseforest.corrections.kernel_curves import PublishedCorrection, StabilizedCorrection
+from doseforest.corrections.sieve_forests import OrthogonalCorrection
 from doseforest.corrections.stored_corrections import CHECKS, read_correction, store_correction
 from doseforest.dtypes import MAX_FEATURES, Array, IntArray
-from doseforest.nuisance.stored_models import read_outcome_model, store_outcome_model
-from doseforest.prediction.effect_forest import CorrectedOutcome, EffectForest
+from doseforest.nuisance.stored_models import (
+    outcome_components,
+    read_outcome_model,
+    store_outcome_model,
+)
+from doseforest.prediction.effect_forest import CorrectedOutcome, Correction, EffectForest
 from doseforest.prediction.forest_file import write_model
 from doseforest.prediction.value_checks import FLOATS, INTEGERS
+from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import SUPPORT_SLACK, DoseRange
+from doseforest.treatments.vectors import MAX_COMPONENTS, n_components, plain_dose, plain_doses
 
 MOST_PARTS = 2  # halves, swapped
 
@@ -40,7 +48,7 @@ def save_effect_forest(model: EffectForest, path: str | Path) -> None:
 def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, Array]]:
     """Take an effect forest apart into metadata, which is plain JSON, and named arrays."""
     arrays: dict[str, Array] = {
-        "doses": np.asarray(model.doses, FLOATS),
+        "doses": np.asarray(plain_doses(model.doses), FLOATS),
         "effect_columns": np.asarray(model.effect_columns, INTEGERS),
     }
     parts = []
@@ -52,8 +60,8 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
     metadata = {
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
-        "baseline": float(model.baseline),
-        "support": {"low": float(model.support.low), "high": float(model.support.high)},
+        "baseline": plain_dose(model.baseline),
+        "support": _plain_support(model.ranges),
         "bounded": bool(model.bounded),
         "parts": parts,
     }
@@ -72,12 +80,13 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         and bool((columns[1:] > columns[:-1]).all()),
         "has effect columns that are no features",
     )
-    support = DoseRange(
-        CHECKS.dose(metadata["support"], "low"), CHECKS.dose(metadata["support"], "high")
-    )
-    CHECKS.require(support.low < support.high, "has no range of doses")
+    support = _support(metadata["support"])
     doses = CHECKS.doses(arrays, "doses")
-    baseline = CHECKS.dose(metadata, "baseline")
+    CHECKS.require(
+        n_components(doses) == support.n_components,
+        "has doses of other components than their range",
+    )
+    baseline = CHECKS.one_dose(metadata["baseline"], "baseline", support.n_components)
     asked = np.append(doses, baseline)
     CHECKS.require(bool(support.contains(asked, SUPPORT_SLACK).all()), "has doses out of range")
     described = metadata["parts"]
@@ -86,7 +95,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     )
     return EffectForest(
         parts=tuple(
-            _part(own, arrays, number, n_features, len(columns))
+            _part(own, arrays, number, n_features, len(columns), support.n_components)
             for number, own in enumerate(described)
         ),
         n_features=n_features,
@@ -105,6 +114,7 @@ def _part(
     number: int,
     n_features: int,
     n_effect_features: int,
+    width: int,
 ) -> CorrectedOutcome:
     CHECKS.require(
         described["outcome"]["n_features"] == n_features,
@@ -113,4 +123,32 @@ def _part(
     outcome = read_outcome_model(described["outcome"], arrays)
     place = f"parts/{number}/correction"
     correction = read_correction(described["correction"], arrays, place, n_effect_features)
+    CHECKS.require(
+        {*outcome_components(outcome), *_correction_components(correction)} == {width},
+        "has parts for doses of other components",
+    )
     return CorrectedOutcome(outcome, correction)
+
+
+def _correction_components(correction: Correction) -> Iterator[int]:
+    """Number of components of the doses that a correction is of, where it says so."""
+    if isinstance(correction, OrthogonalCorrection):
+        yield n_components(correction.projection.nodes)
+    elif isinstance(correction, StabilizedCorrection | PublishedCorrection):
+        yield n_components(correction.grid)
+
+
+def _plain_support(ranges: tuple[DoseRange, ...]) -> Any:
+    plain = [{"low": float(own.low), "high": float(own.high)} for own in ranges]
+    return plain if len(plain) > 1 else plain[0]
+
+
+def _support(described: Any) -> DoseRange | DoseBox:
+    several = isinstance(described, list)
+    ranges = tuple(
+        DoseRange(CHECKS.dose(own, "low"), CHECKS.dose(own, "high"))
+        for own in (described if several else [described])
+    )
+    CHECKS.require(all(own.low < own.high for own in ranges), "has no range of doses")
+    CHECKS.require(not several or 2 <= len(ranges) <= MAX_COMPONENTS, "has no range of doses")
+    return DoseBox(ranges) if several else ranges[0]

@@ -10,12 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.data.table import BlockSource, as_table
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
-from doseforest.treatments.bases import IndicatorBasis
+from doseforest.treatments.bases import IndicatorBasis, component_of
+from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import DoseRange, check_doses
+from doseforest.treatments.vectors import components, dose_text, is_record, moved
 
 SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
 
@@ -71,6 +73,11 @@ class EffectMethods(CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return self._model.n_components
+
+    @property
     @abstractmethod
     def _model(self) -> EffectForest:
         """The fitted forest."""
@@ -83,17 +90,19 @@ class EffectMethods(CurveEffects):
         X : table of shape (n_units, n_features)
         doses : float, array of shape (n_doses,) or of shape (n_units, n_doses), optional
             A grid for all units, or a row of doses for each; in the support of the training doses.
-            By default the forest's grid.
+            By default the forest's grid. Doses of several components have one axis more:
+            (n_doses, n_components) or (n_units, n_doses, n_components).
         """
         model = self._model
         asked = model.doses if doses is None else doses
         table = model.checked_table(X)
-        own = dose_table(asked, table.n_rows)
-        check_doses(own.ravel() if np.ndim(asked) == 2 else own[0], model.support)
+        own = dose_table(asked, table.n_rows, n_components=model.n_components)
+        apart = np.ndim(asked) - (model.n_components > 1 and not is_record(asked)) == 2
+        check_doses(own.ravel() if apart else own[0], model.support)
         out = np.empty(own.shape)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            out[rows] = model.curves(block, own[rows] if np.ndim(asked) == 2 else own[0])
+            out[rows] = model.curves(block, own[rows] if apart else own[0])
         return out
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
@@ -107,29 +116,37 @@ class EffectMethods(CurveEffects):
         """
         return super().effect(X, dose, self._model.baseline if baseline is None else baseline)
 
-    def elasticity(self, X: Any, dose: Any) -> FloatArray:
+    def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
         """Percent change of the outcome per percent change of the dose, shape (n_units,).
 
         The slope is taken over 2.5 % of the range of doses on either side.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        dose : float or array of shape (n_units,)
+        component : int, optional
+            Which component changes, where a dose has several.
         """
         model = self._model
-        model.check_quantity()
+        place = model.checked_component(component)
         n_units = len(X)
-        asked = check_doses(unit_doses(dose, n_units), model.support, "dose")
-        middle = np.clip(asked, model.support.low, model.support.high)
-        step = SLOPE_STEP * (model.support.high - model.support.low)
-        low = np.clip(middle - step, model.support.low, model.support.high)
-        high = np.clip(middle + step, model.support.low, model.support.high)
-        curves = self.dose_response(X, np.column_stack([low, middle, high]))
+        own = unit_doses(dose, n_units, "dose", model.n_components)
+        middle = model.support.clip(check_doses(own, model.support, "dose"))
+        reach = (model.ranges[place].high - model.ranges[place].low) * SLOPE_STEP
+        low = model.support.clip(moved(middle, place, -reach))
+        high = model.support.clip(moved(middle, place, reach))
+        curves = self.dose_response(X, np.stack([low, middle, high], axis=1))
         if (curves[:, 1] <= 0).any():
             unit = int(np.argmax(curves[:, 1] <= 0))
             raise ValueError(
                 "The 'dose' parameter must have a positive expected outcome for an elasticity. "
-                f"Got {curves[unit, 1]:.4g} for unit {unit} at dose {middle[unit]:g} instead; "
-                "partial_effect has no such need."
+                f"Got {curves[unit, 1]:.4g} for unit {unit} at dose {dose_text(middle[unit])} "
+                "instead; partial_effect has no such need."
             )
-        slopes = (curves[:, 2] - curves[:, 0]) / (high - low)
-        elasticities: FloatArray = middle * slopes / curves[:, 1]
+        ends = components(high)[:, place] - components(low)[:, place]
+        slopes = (curves[:, 2] - curves[:, 0]) / ends
+        elasticities: FloatArray = components(middle)[:, place] * slopes / curves[:, 1]
         return elasticities
 
 
@@ -144,15 +161,25 @@ class EffectForest(EffectMethods):
     n_features: int
     feature_names: tuple[str, ...] | None
     effect_columns: IntArray  # features that trees split on
-    doses: FloatArray  # (n_doses,) the default grid
-    baseline: float
-    support: DoseRange
+    doses: DoseArray  # (n_doses,) the default grid
+    baseline: Any  # a dose
+    support: DoseRange | DoseBox
     bounded: bool  # outcomes are kept to [0, 1]
     n_jobs: int | None = None
 
     @property
     def _model(self) -> EffectForest:
         return self
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return self.support.n_components
+
+    @property
+    def ranges(self) -> tuple[DoseRange, ...]:
+        """Range of each component of the doses."""
+        return self.support.ranges if isinstance(self.support, DoseBox) else (self.support,)
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file, atomically; see `load_forest`.
@@ -174,18 +201,29 @@ class EffectForest(EffectMethods):
             )
         return table
 
-    def check_quantity(self) -> None:
-        """Raise ValueError where doses are levels, between which nothing is known."""
+    def checked_component(self, component: int | None) -> int:
+        """Place of the component that an elasticity is of, or ValueError.
+
+        Between levels nothing is known.
+        """
+        place = 0 if component is None and self.n_components == 1 else component
+        if type(place) is not int or not 0 <= place < self.n_components:
+            raise ValueError(
+                f"The 'component' parameter must be an int from 0 to {self.n_components - 1}, the "
+                f"component of the dose that changes. Got {component!r} instead."
+            )
         bases = (getattr(part.correction, "basis", None) for part in self.parts)
-        levels = next((basis.levels for basis in bases if isinstance(basis, IndicatorBasis)), None)
+        parts = (component_of(basis, place) for basis in bases)
+        levels = next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), None)
         if levels is not None:
             raise ValueError(
                 "The 'dose' parameter must be a quantity for an elasticity. This forest knows the "
                 f"levels {list(levels)} alone: compare two of them by partial_effect, or fit it "
                 "with basis='legendre'."
             )
+        return place
 
-    def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
+    def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
         """Curves of checked units at checked doses, see `dose_response`."""
         n_threads = thread_count(self.n_jobs)
         splits = np.ascontiguousarray(X[:, self.effect_columns])

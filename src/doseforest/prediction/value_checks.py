@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.checks import LARGEST_VALUE
-from doseforest.dtypes import Array, FloatArray
+from doseforest.dtypes import Array, DoseArray, FloatArray
 from doseforest.prediction.node_checks import require_of
+from doseforest.treatments.vectors import MAX_COMPONENTS, vectors
 
 FLOATS, INTEGERS = np.dtype("<f8"), np.dtype("<i8")
 # No correction of outcomes of size 1e27 comes near it, and products of three are finite.
@@ -61,6 +62,14 @@ class FileChecks:
         """Return a dose of a description, no larger than doses of training may be."""
         return self.number(values, name, -LARGEST_VALUE, LARGEST_VALUE)
 
+    def one_dose(self, value: Any, name: str, n_components: int) -> Any:
+        """Return a dose of a description: a number, or as many as it has components."""
+        if n_components == 1:
+            return self.dose({name: value}, name)
+        fits = isinstance(value, list) and len(value) == n_components
+        self.require(fits, f"has {name} out of range")
+        return vectors(np.array([[self.dose({name: own}, name) for own in value]]))[0]
+
     def flag(self, values: Mapping[str, Any], name: str) -> bool:
         """Return a truth of a description."""
         value = values[name]
@@ -104,8 +113,22 @@ class FileChecks:
         fits = bool((np.abs(values) <= LARGEST_RESULT).all())
         self.require(fits, f"has too large a number in {name}")
 
-    def doses(self, arrays: Mapping[str, Array], name: str) -> FloatArray:
-        """Return one or more ascending doses."""
+    def doses(self, arrays: Mapping[str, Array], name: str) -> DoseArray:
+        """Return one or more ascending doses; those of several components are a table in a file."""
+        self.require(name in arrays, f"lacks the array {name!r}")
+        if arrays[name].ndim == 2:
+            table: FloatArray = self.array(arrays, name, FLOATS, 2)
+            self.require(
+                2 <= table.shape[1] <= MAX_COMPONENTS
+                and bool((np.abs(table) <= LARGEST_VALUE).all()),
+                f"has {name} out of range",
+            )
+            records = vectors(table)
+            self.require(
+                len(records) > 0 and len(np.unique(records)) == len(records),
+                f"has {name} out of order",
+            )
+            return records
         doses: FloatArray = self.array(arrays, name, FLOATS, 1)
         self.ascending(doses, name)
         return doses

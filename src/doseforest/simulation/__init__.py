@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from doseforest.simulation.colangelo_lee import ColangeloLeeDesign
 from doseforest.simulation.design import Design, Simulation
+from doseforest.simulation.joint_designs import JOINT_DESIGNS, JointDesign
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS, OverlapDesign
 from doseforest.simulation.published import PublishedDesign
 
@@ -20,12 +21,14 @@ DESIGNS: dict[str, Design] = {
     "sinusoidal": PublishedDesign("sinusoidal"),
     "exponential": PublishedDesign("exponential"),
     "colangelo_lee_2": ColangeloLeeDesign(),
-}
+}  # JOINT_DESIGNS: doses of several components, point masses, arms
 
 __all__ = [
     "DESIGNS",
+    "JOINT_DESIGNS",
     "ColangeloLeeDesign",
     "Design",
+    "JointDesign",
     "OverlapDesign",
     "PublishedDesign",
     "Simulation",

@@ -10,6 +10,7 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import dose_table
+from doseforest.treatments.vectors import plain_doses
 
 N_DOSES = 20
 
@@ -23,10 +24,13 @@ class Population(Protocol):
         """Features, shape (n_units, n_features)."""
 
     def assign(self, X: FloatArray, rng: Generator) -> FloatArray:
-        """Observed dose of each unit, shape (n_units,)."""
+        """Observed dose of each unit, shape (n_units,) or (n_units, n_components)."""
 
     def mean(self, doses: FloatArray, X: FloatArray) -> FloatArray:
-        """Exact mu(t, x) at a table of doses, both of shape (n_units, n_doses)."""
+        """Exact mu(t, x) at a table of doses, both of shape (n_units, n_doses).
+
+        Doses of several components have them along a last axis.
+        """
 
     def noise_scale(self, mean: FloatArray, X: FloatArray) -> FloatArray:
         """Standard deviation of outcomes around their means, both of shape (n_units, n_doses)."""
@@ -56,11 +60,16 @@ class Simulation:
     name: str
     description: str
     X: FloatArray = field(repr=False)  # (n_units, n_features)
-    treatment: FloatArray = field(repr=False)  # (n_units,)
+    treatment: FloatArray = field(repr=False)  # (n_units,) or (n_units, n_components)
     y: FloatArray = field(repr=False)  # (n_units,)
-    doses: FloatArray = field(repr=False)  # (n_doses,) where errors are measured
-    baseline: float  # what effects are measured against
+    doses: FloatArray = field(repr=False)  # (n_doses,) or (n_doses, n_components), of errors
+    baseline: float | tuple[float, ...]  # what effects are measured against
     population: Population = field(repr=False)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return 1 if self.treatment.ndim == 1 else self.treatment.shape[1]
 
     @property
     def support(self) -> tuple[float, float]:
@@ -78,9 +87,10 @@ class Simulation:
             Units; by default those that were drawn.
         """
         units = self._units(X)
-        return self.population.mean(dose_table(doses, len(units)), units)
+        table = dose_table(doses, len(units), n_components=self.n_components)
+        return self.population.mean(plain_doses(table), units)
 
-    def effect(self, doses: Any = None, X: Any = None, baseline: float | None = None) -> FloatArray:
+    def effect(self, doses: Any = None, X: Any = None, baseline: Any = None) -> FloatArray:
         """Exact theta(t, x) = mu(t, x) - mu(baseline, x), shape (n_units, n_doses)."""
         start = self.baseline if baseline is None else baseline
         return self.mean(self.doses if doses is None else doses, X) - self.mean(start, X)

@@ -21,6 +21,7 @@ from doseforest.smoothing.inputs import (
 )
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.smoothing.leave_one_out import leave_one_out_risk, smallest_bandwidth
+from doseforest.treatments.vectors import is_record
 
 # Multiples of the rule of thumb that are tried: unit curves have wanted four times it (design).
 _TRIED = 2.0 ** np.arange(-2, 3.25, 0.25)
@@ -61,7 +62,7 @@ def rule_of_thumb(dose: Any, kernel: str | Kernel, weights: Any = None) -> float
     With weights the standard deviation and the quartiles are weighted and n is the effective
     sample (sum w)^2 / sum w^2. Where half of the rows or more share one dose, the quartiles may
     coincide: then the standard deviation counts alone. The exact match has no use for a
-    bandwidth and gets 1.
+    bandwidth and gets 1; so do doses of several components, see `product_kernels`.
 
     Examples
     --------
@@ -69,6 +70,8 @@ def rule_of_thumb(dose: Any, kernel: str | Kernel, weights: Any = None) -> float
     >>> round(rule_of_thumb(dose, "gaussian"), 3), round(rule_of_thumb(dose, "biweight"), 3)
     (0.653, 1.713)
     """
+    if is_record(dose):
+        return 1.0  # a multiple of each component's own width
     own, doses = checked_kernel(kernel), checked_numbers(dose, "dose")
     row_weights = checked_row_weights(weights, len(doses))
     if own.second_moment == 0:

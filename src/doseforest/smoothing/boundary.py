@@ -22,6 +22,8 @@ from doseforest.smoothing.inputs import (
 )
 from doseforest.smoothing.kernel_weights import scaled_differences, scaled_kernel
 from doseforest.smoothing.kernels import Kernel
+from doseforest.smoothing.product_kernels import product_weights
+from doseforest.treatments.vectors import is_record
 
 # No line is drawn to a dose further from the mean of the local doses than ten of their standard
 # deviations. It also bounds the cancellation in the local variance: two digits at the most.
@@ -147,6 +149,8 @@ def local_linear_weights(
     >>> (weights.T @ (3 + 2 * dose) / len(dose)).round(5)
     array([3., 4.])
     """
+    if is_record(dose):
+        return product_weights(dose, grid, bandwidth, kernel, weights)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     ends = float(doses.min()), float(doses.max())
     widths = edge_bandwidths(points, bandwidth, kernel, ends, edge_factor)
@@ -167,6 +171,8 @@ def local_constant_weights(
            [0.75],
            [0.  ]], dtype=float32)
     """
+    if is_record(dose):
+        return product_weights(dose, grid, bandwidth, kernel, weights, degree=0)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     widths = checked_bandwidths(bandwidth, len(points))
     return _equivalent_weights(doses, points, widths, checked_kernel(kernel), weights, degree=0)

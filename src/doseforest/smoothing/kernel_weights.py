@@ -15,6 +15,8 @@ from doseforest.smoothing.inputs import (
     checked_row_weights,
 )
 from doseforest.smoothing.kernels import Kernel
+from doseforest.smoothing.product_kernels import product_effective_sample
+from doseforest.treatments.vectors import is_record
 
 # float64 temporaries of a block of rows, all together: 64 MB would still do, but blocks of that
 # size have left the cache and cost a fifth of the speed.
@@ -96,6 +98,8 @@ def effective_sample(
     >>> effective_sample([0.0, 0.0, 1.0, 5.0], [0.0, 1.0, 3.0], 0.5, "uniform")
     array([2., 1., 0.])
     """
+    if is_record(dose):
+        return product_effective_sample(dose, grid, bandwidth, kernel, weights)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     bandwidths = checked_bandwidths(bandwidth, len(points))
     row_weights = checked_row_weights(weights, len(doses))

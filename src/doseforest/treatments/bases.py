@@ -9,21 +9,27 @@ STORED_BASES if a file can hold it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from doseforest.data.checks import as_numbers
 from doseforest.dtypes import FloatArray
+from doseforest.treatments.arms import Arms, ArmsBasis
 from doseforest.treatments.grids import as_doses, dose_sample
+from doseforest.treatments.indicators import IndicatorBasis, Indicators
 from doseforest.treatments.polynomials import Legendre, PolynomialBasis
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import Spline, SplineBasis
+from doseforest.treatments.tensor import Tensor, TensorBasis
 
 __all__ = [
     "BASES",
     "STORED_BASES",
+    "Arms",
+    "ArmsBasis",
     "DoseBasis",
     "FittedBasis",
     "IndicatorBasis",
@@ -32,13 +38,16 @@ __all__ = [
     "PolynomialBasis",
     "Spline",
     "SplineBasis",
+    "Tensor",
+    "TensorBasis",
     "UserBasis",
     "UserFunctions",
+    "basis_components",
     "basis_from_json",
+    "component_of",
     "own_values",
 ]
 
-MAX_LEVELS = 100  # beyond this a dose is a quantity, and a function per level a mistake
 DoseFunction = Callable[[FloatArray], Any]
 
 
@@ -64,70 +73,6 @@ class DoseBasis(Protocol):
 
     def fit(self, dose: Any, weights: Any = None) -> FittedBasis:
         """Make the functions from the observed doses (n_rows,) and the weights of the rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Indicators:
-    """One function per level of a discrete dose.
-
-    B_0 = 1 stands for the level with the most weight, the lowest of equals; each other level has
-    its indicator, in ascending order.
-
-    Examples
-    --------
-    >>> Indicators().fit([0, 0, 5, 10]).evaluate([0, 5, 10])
-    array([[1., 0., 0.],
-           [1., 1., 0.],
-           [1., 0., 1.]])
-    """
-
-    def fit(self, dose: Any, weights: Any = None) -> IndicatorBasis:
-        """Find the levels among the observed doses."""
-        levels, shares = dose_sample(dose, weights).levels()
-        if len(levels) > MAX_LEVELS:
-            raise ValueError(
-                f"The 'dose' parameter of Indicators.fit must have at most {MAX_LEVELS} distinct "
-                f"values. Got {len(levels)} instead; Legendre suits a continuous dose."
-            )
-        return IndicatorBasis(tuple(levels.tolist()), float(levels[np.argmax(shares)]))
-
-
-@dataclass(frozen=True, slots=True)
-class IndicatorBasis:
-    """The functions that `Indicators` fits."""
-
-    kind: ClassVar[str] = "indicators"
-    levels: tuple[float, ...]  # (n_functions,) ascending
-    reference: float  # the level that the constant stands for
-
-    @property
-    def n_functions(self) -> int:
-        """Number of functions, the constant B_0 included."""
-        return len(self.levels)
-
-    def evaluate(self, doses: Any) -> FloatArray:
-        """Values of the functions, (n, n_functions); every dose must be one of the levels."""
-        checked = as_doses(doses)
-        levels = np.array(self.levels)
-        unknown = ~np.isin(checked, levels)
-        if unknown.any():
-            raise ValueError(
-                f"The 'doses' parameter must hold levels seen in fit, {list(self.levels)}. "
-                f"Got {checked[unknown][0]} instead."
-            )
-        own = checked[:, None] == levels[levels != self.reference]
-        return np.hstack([np.ones((len(checked), 1)), own])
-
-    def derivative(self, doses: Any) -> NoReturn:
-        """Raise: levels have no derivative."""
-        raise TypeError(
-            "Indicators of levels have no derivative. Compare two levels instead, or use a basis "
-            "that treats the dose as a quantity, such as Legendre."
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the basis as plain values."""
-        return {"kind": self.kind, **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +136,7 @@ class UserBasis:
         """Raise: a file holds numbers, not functions."""
         raise TypeError(
             "A basis of the user's functions cannot be stored: a file holds numbers, not code. Use "
-            f"one of {sorted(STORED_BASES)} to save."
+            f"one of {sorted(BASES)} to save."
         )
 
 
@@ -226,9 +171,19 @@ BASES: dict[str, Callable[[], DoseBasis]] = {
     "point_masses": partial(Legendre, masses="auto"),
     "spline": Spline,
     "indicators": Indicators,
+    "tensor": Tensor,
+    "arms": Arms,
 }
 STORED_BASES: dict[str, Any] = {
-    basis.kind: basis for basis in (PolynomialBasis, SplineBasis, IndicatorBasis)
+    basis.kind: basis
+    for basis in (
+        PolynomialBasis,
+        SplineBasis,
+        IndicatorBasis,
+        TensorBasis,
+        ArmsBasis,
+        SplineProductBasis,
+    )
 }
 
 
@@ -240,14 +195,18 @@ def basis_from_json(values: dict[str, Any]) -> FittedBasis:
     >>> basis_from_json(Indicators().fit([0, 1, 1]).to_json())
     IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
     """
-    values = {name: _tuples(value) for name, value in values.items()}
-    kind = values.pop("kind", None)
+    own = {name: _restored(value) for name, value in values.items()}
+    return _made(own)
+
+
+def _made(own: dict[str, Any]) -> FittedBasis:
+    kind = own.pop("kind", None)
     if kind not in STORED_BASES:
         raise ValueError(
             f"The kind of a stored basis must be one of {sorted(STORED_BASES)}. "
             f"Got {kind!r} instead."
         )
-    basis: FittedBasis = STORED_BASES[kind](**values)
+    basis: FittedBasis = STORED_BASES[kind](**own)
     return basis
 
 
@@ -261,6 +220,37 @@ def own_values(basis: FittedBasis, doses: FloatArray) -> FloatArray:
             [1., 1.]]])
     """
     return basis.evaluate(doses.ravel()).reshape(*doses.shape, basis.n_functions)
+
+
+def basis_components(basis: FittedBasis | SplineProductBasis) -> int:
+    """Number of components of the doses that a basis is of.
+
+    >>> basis_components(Indicators().fit([0, 1, 1]))
+    1
+    """
+    if isinstance(basis, TensorBasis | SplineProductBasis):
+        return len(basis.parts)
+    return 2 if isinstance(basis, ArmsBasis) else 1
+
+
+def component_of(basis: Any, place: int) -> Any:
+    """The functions of one component of the dose, where a basis has them.
+
+    >>> component_of(Indicators().fit([0, 1, 1]), 0)
+    IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
+    """
+    if isinstance(basis, TensorBasis):
+        return basis.parts[place]
+    if isinstance(basis, ArmsBasis):
+        return basis.arms if place == 0 else None
+    return basis
+
+
+def _restored(value: Any) -> Any:
+    """Tuples in place of lists, and bases in place of the plain values of parts."""
+    if isinstance(value, dict):
+        return _made({name: _tuples(own) for name, own in value.items()})
+    return tuple(map(_restored, value)) if isinstance(value, list) else value
 
 
 def _tuples(value: Any) -> Any:

@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.treatments.vectors import dose_text, is_record
 
 FEW_LEVELS = 20  # a dose with at most this many distinct values is a set of levels
 CENTRAL_TAIL = 0.01  # beyond these quantiles a curve is a guess from a handful of rows
@@ -20,6 +21,21 @@ INTERIOR_TAIL = 0.05  # errors are measured inside these quantiles, away from th
 MASS_CONTRAST = 5.0  # a mass outweighs its neighbours; the mode of a rounded dose does not
 SUPPORT_SLACK = 0.05  # of the range: a uniform dose on [0, 10] is never observed at 0 itself
 BASELINE_CANDIDATES = 101
+
+
+class Support(Protocol):
+    """Where doses were observed: a `DoseRange`, or a `DoseBox` for doses of several components."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+
+    def contains(self, doses: DoseArray, slack: float = 0.0) -> NDArray[np.bool_]:
+        """Whether each dose lies in it, widened by that share of its length at both ends."""
+
+    def clip(self, doses: DoseArray) -> DoseArray:
+        """Nearest doses in it."""
+
 
 EffectiveSample = Callable[[FloatArray], FloatArray]
 
@@ -44,6 +60,20 @@ class DoseRange:
         margin = slack * (self.high - self.low)
         inside: NDArray[np.bool_] = (doses >= self.low - margin) & (doses <= self.high + margin)
         return inside
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return 1
+
+    def clip(self, doses: FloatArray) -> FloatArray:
+        """Nearest doses in the range."""
+        nearest: FloatArray = np.clip(doses, self.low, self.high)
+        return nearest
+
+    def __str__(self) -> str:
+        """Both ends as text."""
+        return f"[{self.low:g}, {self.high:g}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +109,9 @@ class DoseSample:
 
 
 def as_doses(values: Any, name: str = "doses") -> FloatArray:
-    """Finite doses of shape (n,); a single number is one dose."""
+    """Finite doses of shape (n,); a single number is one dose, and records are checked already."""
+    if is_record(values):
+        return np.atleast_1d(values)
     doses = np.atleast_1d(as_numbers(values, name)).astype(np.float64) + 0.0  # no negative zero
     if doses.ndim != 1:
         raise ValueError(
@@ -143,7 +175,7 @@ def interior(dose: Any, weights: Any = None, tail: float = INTERIOR_TAIL) -> Dos
     return dose_sample(dose, weights).range(tail)
 
 
-def check_doses(doses: Any, within: DoseRange, name: str = "doses") -> FloatArray:
+def check_doses(doses: Any, within: Support, name: str = "doses") -> DoseArray:
     """Doses of shape (n,) that lie in the support, give or take 5 % of its length at either end.
 
     To flag doses and go on, ask `DoseRange.contains`.
@@ -155,9 +187,8 @@ def check_doses(doses: Any, within: DoseRange, name: str = "doses") -> FloatArra
     outside = ~within.contains(asked, SUPPORT_SLACK)
     if outside.any():
         raise ValueError(
-            f"The {name!r} parameter must lie in the support of the dose, [{within.low:g}, "
-            f"{within.high:g}], give or take {SUPPORT_SLACK:.0%} of its length. "
-            f"Got {asked[outside][0]:g} instead."
+            f"The {name!r} parameter must lie in the support of the dose, {within}, give or take "
+            f"{SUPPORT_SLACK:.0%} of its length. Got {dose_text(asked[outside][0])} instead."
         )
     return asked
 

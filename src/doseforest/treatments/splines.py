@@ -13,6 +13,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.treatments.grids import as_doses, check_count, dose_sample
 
 DEGREE = 3
+LEADING = 4
 KNOT_DECIMALS = 5  # of quantile knots in [0, 1]: closer ones would cost the others their digits
 SEEN_DIRECTION = 1e-5  # of the largest: the deviation for its bend that a sample must show
 SEEN_AT_ALL = 1e-7  # the same, whatever the largest; 0.04 is usual for that
@@ -100,6 +101,11 @@ class SplineBasis:
     def n_functions(self) -> int:
         """Number of functions, the constant B_0 included."""
         return 1 + len(self.bends)
+
+    @property
+    def n_leading(self) -> int:
+        """Functions that covariates are multiplied with, the constant included."""
+        return min(LEADING, self.n_functions)
 
     @property
     def roughness(self) -> FloatArray:

@@ -9,11 +9,16 @@ from itertools import chain, pairwise
 from typing import Any
 
 from doseforest.prediction.value_checks import FileChecks
+from doseforest.treatments.arms import ArmsBasis
 from doseforest.treatments.bases import FittedBasis, IndicatorBasis, basis_from_json
 from doseforest.treatments.polynomials import PolynomialBasis
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import DEGREE, SplineBasis
+from doseforest.treatments.tensor import MAX_FUNCTIONS, TensorBasis
+from doseforest.treatments.vectors import MAX_COMPONENTS
 
 require = FileChecks("basis of the dose").require
+MOST_SPLINES = 200  # functions of an outcome model's splines of three components
 
 
 def read_basis(values: dict[str, Any]) -> FittedBasis:
@@ -34,7 +39,8 @@ def read_basis(values: dict[str, Any]) -> FittedBasis:
 def checked_basis(basis: Any) -> FittedBasis:
     """Return a basis whose numbers are finite and fit; otherwise raise ForestFileError."""
     values = [getattr(basis, field.name) for field in fields(basis)]
-    require(all(type(value) in (int, float, tuple) for value in values), "is not made of numbers")
+    known = (int, float, tuple, IndicatorBasis)
+    require(all(type(value) in known for value in values), "is not made of numbers")
     BASIS_CHECKS[type(basis)](basis)
     checked: FittedBasis = basis
     return checked
@@ -73,6 +79,55 @@ def _check_indicators(basis: IndicatorBasis) -> None:
     require(basis.reference in basis.levels, "has a reference that is no level")
 
 
+def _check_tensor(basis: TensorBasis) -> None:
+    require(2 <= len(basis.parts) <= MAX_COMPONENTS, "has no two or three components")
+    for part in basis.parts:
+        _check_part(part)
+    require(len(basis.products) <= MAX_FUNCTIONS, "has too many functions")
+    _check_products(basis.parts, basis.products)
+
+
+def _check_products(parts: Sequence[FittedBasis], products: Sequence[Sequence[int]]) -> None:
+    sizes = [part.n_functions for part in parts]
+    require(
+        len(products) > 0
+        and not any(products[0])
+        and all(
+            len(own) == len(sizes)
+            and all(type(k) is int and 0 <= k < size for k, size in zip(own, sizes, strict=True))
+            for own in products
+        ),
+        "has products of functions that it lacks",
+    )
+
+
+def _check_spline_products(basis: SplineProductBasis) -> None:
+    _check_tensor(TensorBasis(basis.parts, basis.products[:1]))
+    _check_products(basis.parts, basis.products)
+    _require_numbers(*basis.bends)
+    require(
+        len(basis.bends) == len(basis.products) <= MOST_SPLINES
+        and type(basis.n_leading) is int
+        and 1 <= basis.n_leading <= len(basis.products),
+        "has bends that do not fit its functions",
+    )
+
+
+def _check_arms(basis: ArmsBasis) -> None:
+    require(isinstance(basis.arms, IndicatorBasis), "has no arms")
+    _check_indicators(basis.arms)
+    require(len(basis.doses) == basis.arms.n_functions, "has not one dose per arm")
+    for part in basis.doses:
+        if part is not None:
+            _check_part(part)
+
+
+def _check_part(part: Any) -> None:
+    """Refuse parts that are made of parts themselves, or are no bases."""
+    require(type(part) in PART_CHECKS, "has a component of an unknown kind")
+    checked_basis(part)
+
+
 def _ascending(values: Sequence[float]) -> bool:
     return all(low < high for low, high in pairwise(values))
 
@@ -82,8 +137,14 @@ def _require_numbers(*values: Any) -> None:
     require(finite, "has something else than finite numbers")
 
 
-BASIS_CHECKS: dict[type, Callable[[Any], None]] = {
+PART_CHECKS: dict[type, Callable[[Any], None]] = {
     PolynomialBasis: _check_polynomials,
     SplineBasis: _check_spline,
     IndicatorBasis: _check_indicators,
+}
+BASIS_CHECKS: dict[type, Callable[[Any], None]] = {
+    **PART_CHECKS,
+    TensorBasis: _check_tensor,
+    ArmsBasis: _check_arms,
+    SplineProductBasis: _check_spline_products,
 }

@@ -8,7 +8,9 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.densities.covariate_index import fit_covariate_index
+from doseforest.treatments.bases import DoseBasis, Tensor
 from doseforest.treatments.polynomials import Legendre
+from doseforest.treatments.vectors import dose_columns, is_record
 
 DOSE_FUNCTIONS = 3  # polynomials of the dose, beside indicators of its masses
 MAX_PRODUCTS = 300
@@ -55,9 +57,11 @@ def fit_balance_terms(
     ((200, 3), (200, 2), 11)
     """
     own = np.ones(len(dose)) if weights is None else weights
-    basis = Legendre(1 + DOSE_FUNCTIONS, masses="auto").fit(dose, own)
-    functions = _standardised(basis.evaluate(dose)[:, 1:], own)
-    index = fit_covariate_index(X, [dose], weights=own, seed=seed, n_threads=n_threads)
+    recipe: DoseBasis = Legendre(1 + DOSE_FUNCTIONS, masses="auto")
+    if is_record(dose):
+        recipe = Tensor(main_order=DOSE_FUNCTIONS, joint_order=2)
+    functions = _standardised(recipe.fit(dose, own).evaluate(dose)[:, 1:], own)
+    index = fit_covariate_index(X, dose_columns(dose), weights=own, seed=seed, n_threads=n_threads)
     covariates = _standardised(index.training, own)
     imbalance = np.abs(functions.T @ (own[:, None] * covariates))
     order = np.argsort(-imbalance, axis=None, kind="stable")[:MAX_PRODUCTS]

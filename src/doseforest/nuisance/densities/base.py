@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.concurrency import side_by_side
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.nuisance.densities.support import DoseSupport, dose_support
+from doseforest.treatments.vectors import dose_columns, is_record
 
 
 class ConditionalDensity(Protocol):
@@ -106,7 +107,9 @@ def cross_fit_density(
     >>> fitted.out_of_fold(x, np.array([-1.0, 0.0, 1.0])).shape
     (400, 3)
     """
-    support = dose_support(dose, weights)
+    columns = dose_columns(dose)
+    grounds = tuple(dose_support(column, weights) for column in columns)
+    support: Any = grounds if len(columns) > 1 else grounds[0]
     everyone = np.ones(len(dose), bool)
 
     def fit(kept: NDArray[np.bool_]) -> ConditionalDensity:
@@ -126,6 +129,9 @@ def cross_fit_density(
 
 def checked_dose_table(doses: Any, n_units: int) -> FloatArray:
     """Doses as a grid (n_doses,) or as a table (n_units, n_doses)."""
+    if is_record(doses):
+        records: DoseArray = doses
+        return records
     table = np.asarray(doses, np.float64)
     if table.ndim not in (1, 2) or (table.ndim == 2 and len(table) != n_units):
         raise ValueError(

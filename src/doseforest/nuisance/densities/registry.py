@@ -8,14 +8,24 @@ from typing import Protocol
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.densities.base import DensityLearner, cross_fit_density
+from doseforest.nuisance.densities.base import (
+    CrossFittedDensity,
+    DensityLearner,
+    cross_fit_density,
+)
 from doseforest.nuisance.densities.binned import BinnedClassifier
+from doseforest.nuisance.densities.chained import any_learner
 from doseforest.nuisance.densities.entropy import entropy_weights
 from doseforest.nuisance.densities.forest_density import ForestDensity
 from doseforest.nuisance.densities.gaussian import Gaussian
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.permutation import permutation_weights
-from doseforest.nuisance.densities.weights import TreatmentWeights, stabilised_weights
+from doseforest.nuisance.densities.weights import (
+    TreatmentWeights,
+    capped,
+    stabilised_weights,
+)
+from doseforest.treatments.vectors import is_record
 
 
 class WeightFunction(Protocol):
@@ -63,10 +73,19 @@ def density_weights(name: str) -> WeightFunction:
         seed: int = 0,
         n_threads: int = 1,
     ) -> TreatmentWeights:
-        density = cross_fit_density(
-            DENSITIES[name](), X, dose, folds, weights=weights, seed=seed, n_threads=n_threads
-        )
-        r = stabilised_weights(density, dose, X, weights=weights)
+        def fitted(inputs: FloatArray) -> CrossFittedDensity:
+            learner = any_learner(DENSITIES[name](), dose)
+            return cross_fit_density(
+                learner, inputs, dose, folds, weights=weights, seed=seed, n_threads=n_threads
+            )
+
+        density = fitted(X)
+        if is_record(dose):  # p(t) by the same means, without the covariates
+            overall = fitted(np.zeros((len(dose), 1))).observed
+            smallest = np.finfo(np.float64).tiny
+            r = capped(overall / np.maximum(density.observed, smallest), weights)
+        else:
+            r = stabilised_weights(density, dose, X, weights=weights)
         return TreatmentWeights(name, r, density)
 
     return weigh
