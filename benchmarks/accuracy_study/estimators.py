@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import doseforest
+from accuracy_study.apart import ApartForests
 from doseforest.baselines import AverageCurve, EconMLForest, ZeroEffect, boosting, random_forest
 from doseforest.simulation import Simulation
 
@@ -19,6 +20,7 @@ OURS = "doseforest"
 OUTCOME = "its outcome model alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
+APART = "two forests, apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ def _exact_average(data: Simulation, seed: int) -> Any:
     return AverageCurve(data.average)
 
 
+def _apart(data: Simulation, seed: int) -> Any:
+    return ApartForests(random_state=seed)
+
+
 def _zero(data: Simulation, seed: int) -> Any:
     return ZeroEffect()
 
@@ -81,6 +87,7 @@ ESTIMATORS = {
         "boosting, stopped early", _stopped_boosting, ("scikit-learn",), in_table=False
     ),
     "econml": Estimator("EconML CausalForestDML, splines", _econml, ("econml", "scikit-learn")),
+    "apart": Estimator(APART, _apart, ("numpy", "lightgbm"), own=True, in_table=False),
     "adrf": Estimator(EXACT_AVERAGE, _exact_average),
     "zero": Estimator(ZERO, _zero),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from accuracy_study.estimators import ESTIMATORS
 from accuracy_study.settings import FIRST_SEED
-from doseforest.simulation import DESIGNS
+from doseforest.simulation import DESIGNS, JOINT_DESIGNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Options:
 def parse_options(studies: dict[str, Any], text: str) -> Options:
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("study", nargs="?", choices=studies, default=next(iter(studies)))
-    parser.add_argument("--designs", nargs="+", choices=DESIGNS)
+    parser.add_argument("--designs", nargs="+", choices=[*DESIGNS, *JOINT_DESIGNS])
     parser.add_argument("--rows", nargs="+", choices=ESTIMATORS, help="estimators to run")
     parser.add_argument("--simulations", type=int, help="of each design")
     parser.add_argument("--seed", type=int, help=f"the first one (default {FIRST_SEED})")

@@ -13,8 +13,9 @@ import numpy as np
 
 from accuracy_study.estimators import ESTIMATORS, state
 from doseforest.evaluation import effect_errors
-from doseforest.simulation import DESIGNS, Simulation
+from doseforest.simulation import DESIGNS, JOINT_DESIGNS, Design, Simulation
 
+EVERY_DESIGN: dict[str, Design] = {**DESIGNS, **JOINT_DESIGNS}
 Record = dict[str, Any]  # a line of a file of results
 Measure = Callable[[Any, Simulation], dict[str, float]]
 
@@ -24,7 +25,7 @@ class Task:
     """A fit, and what is measured."""
 
     estimator: str  # of ESTIMATORS
-    design: str  # of DESIGNS
+    design: str  # of EVERY_DESIGN
     n: int
     seed: int
     measure: str = "effects"  # of MEASURES
@@ -53,7 +54,7 @@ MEASURES: dict[str, Measure] = {"effects": effects, "average": average_at_zero}
 
 
 def draw(task: Task) -> Simulation:
-    return DESIGNS[task.design].draw(n=task.n, seed=task.seed)
+    return EVERY_DESIGN[task.design].draw(n=task.n, seed=task.seed)
 
 
 def fingerprint(task: Task) -> str:
@@ -63,7 +64,7 @@ def fingerprint(task: Task) -> str:
 
 @cache
 def _fingerprint(design: str, n: int, seed: int) -> str:
-    data = DESIGNS[design].draw(n=n, seed=seed)
+    data = EVERY_DESIGN[design].draw(n=n, seed=seed)
     digest = hashlib.sha256()
     for values in (data.X, data.treatment, data.y, data.doses, data.effect()):
         digest.update(np.ascontiguousarray(values).tobytes())

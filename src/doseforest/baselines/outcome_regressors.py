@@ -13,7 +13,8 @@ from doseforest.data.checks import checked_columns
 from doseforest.data.table import as_table
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
-from doseforest.treatments.vectors import components, n_components
+from doseforest.treatments import vectors
+from doseforest.treatments.vectors import MAX_COMPONENTS, components
 
 BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units and doses
 BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
@@ -55,11 +56,18 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
         features = feature_matrix(X)
         outcome = checked_columns(y, "y", len(features), 1)[:, 0]
-        dose = checked_columns(treatment, "treatment", len(features), 1)[:, 0]
+        dose = checked_columns(treatment, "treatment", len(features), MAX_COMPONENTS)
         regressor = _forest_of_trees() if self.regressor is None else clone(self.regressor)
         self.regressor_ = regressor.fit(np.column_stack([features, dose]), outcome)
         self.n_features_in_ = features.shape[1]
+        self._n_components = dose.shape[1]
         return self
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        check_is_fitted(self)
+        return self._n_components
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
@@ -70,7 +78,8 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
                 f"The 'X' parameter must have {self.n_features_in_} features, as in fit. "
                 f"Got {features.shape[1]} instead."
             )
-        return predict_in_blocks(self.regressor_, features, dose_table(doses, len(features)))
+        table = dose_table(doses, len(features), n_components=self.n_components)
+        return predict_in_blocks(self.regressor_, features, table)
 
 
 def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -> FloatArray:
@@ -91,7 +100,9 @@ def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -
     """
     n_doses = doses.shape[1]
     out = np.empty(doses.size)
-    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + n_components(doses))))
+    block = min(
+        BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + vectors.n_components(doses)))
+    )
     for first in range(0, len(out), block):
         unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
         inputs = np.column_stack([features[unit], components(doses[unit, place])])

@@ -1,0 +1,65 @@
+"""Doses of several components, point masses and arms: joint fits beside fits that ignore it."""
+
+from __future__ import annotations
+
+from accuracy_study.estimators import APART, OURS
+from accuracy_study.options import Options
+from accuracy_study.report import Report, Verdict
+from accuracy_study.scores import Scores, digits, interval_text, with_error
+from accuracy_study.tasks import Record, Task
+from doseforest.simulation import JOINT_DESIGNS
+from growth_speed.report import markdown_table
+
+SIZE, SIMULATIONS = 1000, 10
+ROWS = ("doseforest", "random_forest", "boosting", "zero")
+TWO = ("two_discounts", "two_discounts_apart")  # the first with an interaction
+WITHIN = 1.1
+NOTE = (
+    f"Root mean square error of effects, mean over simulations of {SIZE:,} units, standard error "
+    f"in brackets. {APART}: a forest for each of the two discounts with the other one among the "
+    "controls, their effects added up. Random forest and boosting regress the outcome on "
+    "covariates and all components."
+)
+
+
+def tasks(options: Options) -> list[Task]:
+    """Seeds first, so that a run that is cut short has something of every design."""
+    chosen = options.designs or JOINT_DESIGNS
+    return [
+        Task(estimator, design, SIZE, seed)
+        for seed in options.seeds(SIMULATIONS)
+        for design in chosen
+        for estimator in options.rows or (*ROWS, *(["apart"] if design in TWO else []))
+    ]
+
+
+def report(records: list[Record], options: Options) -> Report:
+    scores = Scores(records)
+    designs = [own for own in JOINT_DESIGNS if any(r["design"] == own for r in records)]
+    rows = list(dict.fromkeys(record["row"] for record in records))
+    lines = [
+        [row, *(with_error(scores.mean(design, SIZE, row)) for design in designs)] for row in rows
+    ]
+    described = "\n".join(f"- *{own}*: {JOINT_DESIGNS[own].description}" for own in designs)
+    parts = [NOTE, described, markdown_table(["", *designs], lines)]
+    return Report("Joint doses", parts, bars(scores, rows), records)
+
+
+def bars(scores: Scores, rows: list[str]) -> list[Verdict]:
+    """The joint fit against the two apart, with and without an interaction."""
+    interacting, additive = TWO
+    ahead = f"on {interacting} ahead of {APART} beyond the 95 % interval of the paired difference"
+    close = f"on {additive} within 10 % of the best row"
+    gap = scores.paired(interacting, SIZE, APART, OURS)
+    ours = scores.mean(additive, SIZE, OURS)
+    others = [own for row in rows if row != OURS and (own := scores.mean(additive, SIZE, row))]
+    if gap is None or ours is None or not others:
+        return [Verdict(None, ahead), Verdict(None, close)]
+    best = min(own.mean for own in others)
+    measured = f"{digits(gap.mean)} {interval_text(gap)}"
+    return [
+        Verdict(gap.interval()[0] > 0, ahead, measured),
+        Verdict(
+            ours.mean <= WITHIN * best, close, f"{digits(ours.mean)}, best other {digits(best)}"
+        ),
+    ]
