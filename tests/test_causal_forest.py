@@ -424,7 +424,7 @@ def test_it_works_in_pipelines_and_searches(capsys):
         assert pipeline[-1].n_features_in_ == 3
         search = GridSearchCV(small(n_trees=4, baseline=2.0), {"n_rounds": [1, 2]}, cv=2)
         search.fit(x, y, treatment=dose)
-        assert search.best_score_ > 0.5
+        assert -2 < search.best_score_ < 0  # minus the R-risk
     with pytest.raises((ValueError, TypeError), match=r"set_config|enable_metadata_routing"):
         GridSearchCV(small(), {"n_rounds": [1]}, cv=2, error_score="raise").fit(x, y)
 

@@ -10,12 +10,17 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
+from doseforest.evaluation.risks import EffectRisk, EffectYardstick, effect_risk, fit_yardstick
 
 __all__ = [
     "EffectErrors",
+    "EffectRisk",
+    "EffectYardstick",
     "SimulationMean",
     "curve_errors",
     "effect_errors",
+    "effect_risk",
+    "fit_yardstick",
     "paired_difference",
     "simulation_mean",
 ]
