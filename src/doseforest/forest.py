@@ -48,6 +48,7 @@ from doseforest.prediction.effect_forest import (
     NoCorrection,
 )
 from doseforest.prediction.forest import UnseenRowsWarning
+from doseforest.prediction.frames import EstimatorOutput
 from doseforest.progress import ProgressBar
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.treatments.bases import BASES, DoseBasis
@@ -58,7 +59,7 @@ from doseforest.treatments.grids import (
 )
 
 
-class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[misc]
+class GeneralizedCausalForest(EstimatorOutput, EffectMethods, BaseEstimator):  # type: ignore[misc]
     """Dose-response curves of units, by an outcome model that honest forests correct.
 
     An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
@@ -395,7 +396,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             rows = slice(first, first + len(block))
             seen = block[:, self._parts[0].rows.treatment_columns]
             out[rows] = overlap.supported(self._overlap, seen, asked[rows], self._ground)
-        return out
+        framed: NDArray[np.bool_] = self._frame(out, self.doses_ if doses is None else doses, X)
+        return framed
 
     def distill(
         self, n_trees: int = 200, min_node_size: int = 5, *, verbose: bool = True

@@ -88,7 +88,7 @@ class CurveEffects(ABC):
         """
         n_units = len(X)
         both = (unit_doses(baseline, n_units, "baseline"), unit_doses(dose, n_units))
-        curves = self.dose_response(X, np.column_stack(both))
+        curves = np.asarray(self.dose_response(X, np.column_stack(both)))  # perhaps of a frame
         difference: FloatArray = curves[:, 1] - curves[:, 0]
         return difference
 
@@ -101,4 +101,5 @@ class CurveEffects(ABC):
                 "The 'second' parameter must differ from 'first'. "
                 f"Got {unit_doses(second, n_units)[gap == 0][0]:g} for both instead."
             )
-        return self.effect(X, second, first) / gap
+        slopes: FloatArray = np.asarray(self.effect(X, second, first)) / gap
+        return slopes

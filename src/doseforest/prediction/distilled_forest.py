@@ -11,11 +11,12 @@ import numpy as np
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 from doseforest.prediction.forest import Forest
+from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.grids import DoseRange, check_doses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DistilledForest(CurveEffects):
+class DistilledForest(FramedAnswers, CurveEffects):
     """Curves of one forest on a grid of doses, linear between them.
 
     Made by `GeneralizedCausalForest.distill` or `load_forest`.
@@ -25,27 +26,41 @@ class DistilledForest(CurveEffects):
     baseline: float
     error: float  # root mean square of what effects lose against the full model, out of bag
     spread: float  # standard deviation of the full model's effects, to compare the error with
+    output: str = "default"  # what answers come in, see `set_output`
 
     @property
     def doses(self) -> FloatArray:
         """The grid."""
         return np.array(self.forest.doses)
 
+    @property
+    def support(self) -> DoseRange:
+        """Doses that it can be asked about."""
+        return DoseRange(float(self.doses[0]), float(self.doses[-1]))
+
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
         table = self.forest.checked_table(X)
         grid = self.doses
         curves = self.forest.predict(table)
-        if doses is None:
-            return curves
-        own = dose_table(doses, table.n_rows)
-        check_doses(own.ravel(), DoseRange(float(grid[0]), float(grid[-1])))
-        return interpolated(grid, curves, own)
+        if doses is not None:
+            own = dose_table(doses, table.n_rows)
+            check_doses(own.ravel(), self.support)
+            curves = interpolated(grid, curves, own)
+        framed: FloatArray = self._frame(curves, grid if doses is None else doses, X)
+        return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""
         start = self.baseline if baseline is None else baseline
-        return CurveEffects.effect(self, X, dose, start)
+        named: FloatArray = self._series(CurveEffects.effect(self, X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = CurveEffects.partial_effect(self, X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file, atomically; see `load_forest`."""

@@ -14,6 +14,7 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
+from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.bases import IndicatorBasis
 from doseforest.treatments.grids import DoseRange, check_doses
 
@@ -67,7 +68,7 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(CurveEffects):
+class EffectMethods(FramedAnswers, CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property
@@ -84,6 +85,10 @@ class EffectMethods(CurveEffects):
         doses : float, array of shape (n_doses,) or of shape (n_units, n_doses), optional
             A grid for all units, or a row of doses for each; in the support of the training doses.
             By default the forest's grid.
+
+        Returns
+        -------
+        array, or a frame with a column per dose where `set_output` says so
         """
         model = self._model
         asked = model.doses if doses is None else doses
@@ -94,7 +99,8 @@ class EffectMethods(CurveEffects):
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             out[rows] = model.curves(block, own[rows] if np.ndim(asked) == 2 else own[0])
-        return out
+        framed: FloatArray = self._frame(out, asked, X)
+        return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, shape (n_units,).
@@ -105,7 +111,15 @@ class EffectMethods(CurveEffects):
         dose, baseline : float or array of shape (n_units,)
             One dose for all units, or one for each; by default the forest's baseline.
         """
-        return super().effect(X, dose, self._model.baseline if baseline is None else baseline)
+        start = self._model.baseline if baseline is None else baseline
+        named: FloatArray = self._series(super().effect(X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = super().partial_effect(X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
 
     def elasticity(self, X: Any, dose: Any) -> FloatArray:
         """Percent change of the outcome per percent change of the dose, shape (n_units,).
@@ -120,7 +134,7 @@ class EffectMethods(CurveEffects):
         step = SLOPE_STEP * (model.support.high - model.support.low)
         low = np.clip(middle - step, model.support.low, model.support.high)
         high = np.clip(middle + step, model.support.low, model.support.high)
-        curves = self.dose_response(X, np.column_stack([low, middle, high]))
+        curves = np.asarray(self.dose_response(X, np.column_stack([low, middle, high])))
         if (curves[:, 1] <= 0).any():
             unit = int(np.argmax(curves[:, 1] <= 0))
             raise ValueError(
@@ -129,8 +143,8 @@ class EffectMethods(CurveEffects):
                 "partial_effect has no such need."
             )
         slopes = (curves[:, 2] - curves[:, 0]) / (high - low)
-        elasticities: FloatArray = middle * slopes / curves[:, 1]
-        return elasticities
+        named: FloatArray = self._series(middle * slopes / curves[:, 1], "elasticity", X)
+        return named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +163,7 @@ class EffectForest(EffectMethods):
     support: DoseRange
     bounded: bool  # outcomes are kept to [0, 1]
     n_jobs: int | None = None
+    output: str = "default"  # what answers come in, see `set_output`
 
     @property
     def _model(self) -> EffectForest:
