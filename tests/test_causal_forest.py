@@ -392,7 +392,7 @@ def test_a_question_beyond_the_data_is_refused(fitted):
     x, _, _ = draw(5)
     with pytest.raises(ValueError, match=r"must lie in the support of the dose, \[0.*Got 9"):
         fitted.dose_response(x, [1.0, 9.0])
-    with pytest.raises(ValueError, match=r"must have 3 features, as in fit. Got 2"):
+    with pytest.raises(ValueError, match=r"must have 3 features, as in fit: X has 2 features"):
         fitted.effect(x[:, :2], 1.0)
     with pytest.raises(sklearn.exceptions.NotFittedError):
         small().effect(x, 1.0)

@@ -363,5 +363,5 @@ def test_columns_that_are_missing_are_named_with_those_in_their_place(fitted):
 
 def test_columns_without_names_are_counted(fitted):
     x = draw(5)[0]
-    with pytest.raises(ValueError, match=r"must have 3 features, as in fit. Got 4"):
+    with pytest.raises(ValueError, match=r"must have 3 features, as in fit: X has 4 features"):
         fitted.effect(np.column_stack([x, x[:, 0]]), 2.0)

@@ -184,8 +184,9 @@ class EffectForest(EffectMethods):
         table = as_table(X, expected_names=self.feature_names)
         if table.n_features != self.n_features:
             raise ValueError(
-                f"The 'X' parameter must have {self.n_features} features, as in fit. "
-                f"Got {table.n_features} instead."
+                f"The 'X' parameter must have {self.n_features} features, as in fit: X has "
+                f"{table.n_features} features, but GeneralizedCausalForest is expecting "
+                f"{self.n_features} features as input."
             )
         return table
 
