@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.baselines import ConstantCurve
@@ -145,6 +147,14 @@ def test_clones_keep_the_output_and_default_takes_it_back(fitted):
     assert forest.output == "pandas"
     assert forest.set_output(transform="default").output == "default"
     assert "output" not in forest.get_params()
+
+
+def test_a_pipeline_of_frames_leaves_the_forest_alone(fitted):
+    frame, y, dose = draw()
+    pipeline = make_pipeline(StandardScaler(), clone(fitted)).set_output(transform="pandas")
+    pipeline.fit(frame, y, generalizedcausalforest__treatment=dose)
+    assert list(pipeline[-1].feature_names_in_) == ["age", "spend"]
+    assert type(pipeline[-1].effect(pipeline[:-1].transform(frame), 2.0)) is np.ndarray
 
 
 @pytest.mark.parametrize("transform", ["numpy", 3, "Pandas"])

@@ -118,7 +118,8 @@ class GeneralizedCausalForest(EstimatorOutput, EffectMethods, BaseEstimator):  #
         treatment see (what drives the treatment alone should not be among them).
     max_bins : int, default=64
     n_jobs : int, optional
-        Threads; by default every core. Never changes the result.
+        Threads; by default every core, or this task's share of them in a search of several jobs.
+        Never changes the result.
     memory_limit : int, optional
         Bytes that growth may take.
     progress : bool, optional

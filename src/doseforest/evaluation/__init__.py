@@ -1,4 +1,4 @@
-"""Evaluation: how far estimated curves are from the truth, and which model is closer."""
+"""Evaluation: how far curves are from a known truth, and which are closer to an unknown one."""
 
 from __future__ import annotations
 
