@@ -196,6 +196,14 @@ def test_a_handful_of_rows_can_be_judged():
     assert np.isfinite([risk.value, risk.standard_error]).all()
 
 
+@pytest.mark.parametrize("n_ones", [0, 1, 24])
+def test_outcomes_of_which_a_fold_knows_one_kind_can_be_judged(n_ones):
+    rng = np.random.default_rng(0)
+    x, dose, y = rng.normal(size=(24, 2)), rng.uniform(size=24), (np.arange(24) < n_ones) * 1.0
+    risk = effect_risk(AverageCurve(np.zeros_like), x, y, dose)
+    assert risk.value == pytest.approx(y.var(), rel=0.2, abs=1e-20)  # 24 rows tell of no level
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
