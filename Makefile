@@ -105,6 +105,9 @@ bench-splits: $(PEERS)
 bench-rate: $(PEERS)
 	$(BIN)/python benchmarks/accuracy.py rate
 
+bench-joint: setup
+	$(BIN)/python benchmarks/accuracy.py joint
+
 bench-scale: setup
 	$(BIN)/python benchmarks/accuracy.py scale
 

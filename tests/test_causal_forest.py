@@ -392,7 +392,7 @@ def test_a_question_beyond_the_data_is_refused(fitted):
     x, _, _ = draw(5)
     with pytest.raises(ValueError, match=r"must lie in the support of the dose, \[0.*Got 9"):
         fitted.dose_response(x, [1.0, 9.0])
-    with pytest.raises(ValueError, match=r"must have 3 features, as in fit. Got 2"):
+    with pytest.raises(ValueError, match=r"must have 3 features, as in fit: X has 2 features"):
         fitted.effect(x[:, :2], 1.0)
     with pytest.raises(sklearn.exceptions.NotFittedError):
         small().effect(x, 1.0)
@@ -424,7 +424,7 @@ def test_it_works_in_pipelines_and_searches(capsys):
         assert pipeline[-1].n_features_in_ == 3
         search = GridSearchCV(small(n_trees=4, baseline=2.0), {"n_rounds": [1, 2]}, cv=2)
         search.fit(x, y, treatment=dose)
-        assert search.best_score_ > 0.5
+        assert -2 < search.best_score_ < 0  # minus the R-risk
     with pytest.raises((ValueError, TypeError), match=r"set_config|enable_metadata_routing"):
         GridSearchCV(small(), {"n_rounds": [1]}, cv=2, error_score="raise").fit(x, y)
 

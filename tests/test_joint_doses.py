@@ -389,3 +389,17 @@ def test_bad_questions_about_joint_doses_are_refused(name, discounts, fitted):
     ask, message = BAD_QUESTIONS[name]
     with pytest.raises(ValueError, match=message):
         ask(fitted, discounts.X)
+
+
+def test_joint_doses_are_judged_and_framed(discounts, fitted):
+    held_out = JOINT_DESIGNS["two_discounts"].draw(n=300, seed=305)
+    flat = quick_forest(correction="none", baseline=[0.5, 0.5])
+    flat.fit(discounts.X, np.roll(discounts.y, 1), treatment=discounts.treatment)  # no relation
+    given = {"treatment": held_out.treatment}
+    assert fitted.score(held_out.X, held_out.y, **given) > flat.score(
+        held_out.X, held_out.y, **given
+    )
+    frame = fitted.model_.set_output(transform="pandas").dose_response(
+        discounts.X, [[0.25, 0.5], [0.5, 0.5]]
+    )
+    assert list(frame.columns) == ["(0.25, 0.5)", "(0.5, 0.5)"]

@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import joblib
 import pytest
 
 from doseforest import machine
@@ -46,6 +47,36 @@ def test_without_an_affinity_the_cores_of_the_machine_count(
 def test_no_thread_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'n_jobs' parameter must not be 0\. Got 0"):
         thread_count(0)
+
+
+def threads_beside(n_jobs: int | None) -> list[int]:
+    tasks = (joblib.delayed(thread_count)(n_jobs) for _ in range(2))
+    return list(joblib.Parallel(n_jobs=2, backend="threading")(tasks))
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(("n_jobs", "threads"), [(None, 1), (3, 3), (-1, 8)])
+def test_a_task_beside_others_takes_one_thread_unless_told_otherwise(
+    n_jobs: int | None, threads: int
+) -> None:
+    assert threads_beside(n_jobs) == [threads, threads]
+
+
+@pytest.mark.usefixtures("eight_cores")
+@pytest.mark.parametrize(("told", "threads"), [("1", 1), ("3", 3), ("0", 1), ("64", 8), ("4,2", 1)])
+def test_a_worker_process_takes_the_share_it_was_told(
+    monkeypatch: pytest.MonkeyPatch, told: str, threads: int
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", told)  # as joblib's worker processes find it
+    assert threads_beside(None) == [1, 1]  # of threads nobody told it
+    monkeypatch.setattr(machine, "parent_process", object)
+    assert threads_beside(None) == [threads, threads]
+    assert thread_count(None) == 8  # outside of such tasks it is a matter of the libraries
+
+
+def test_one_task_after_the_other_is_not_beside_others() -> None:
+    alone = thread_count(None)
+    assert joblib.Parallel(n_jobs=1)([joblib.delayed(thread_count)(None)]) == [alone]
 
 
 # --- memory ------------------------------------------------------------------------------------

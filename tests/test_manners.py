@@ -7,18 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import LinearRegression
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 import doseforest
 from doseforest import CurveForest
@@ -128,61 +124,6 @@ def test_the_versions_agree():
     from importlib.metadata import version
 
     assert doseforest.__version__ == version("doseforest")
-
-
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "rows are drawn by hash of their ids, so a repeated row is drawn twice"
-    ),
-}
-
-
-class LastColumnIsDose(RegressorMixin, BaseEstimator):
-    """The estimator as a plain regressor, for the checks: they give no treatment and few rows."""
-
-    def __init__(self, n_trees=8, random_state=0):
-        self.n_trees = n_trees
-        self.random_state = random_state
-
-    def fit(self, X, y, sample_weight=None):
-        table, y = validate_data(self, X, y, y_numeric=True, ensure_min_features=2)
-        copies = -(-40 // len(y))  # fewer than 40 rows are refused
-        if sample_weight is not None:
-            sample_weight = np.tile(np.asarray(sample_weight, float), copies)
-        dose = np.tile(table[:, -1], copies)
-        forest = doseforest.GeneralizedCausalForest(
-            self.n_trees,
-            outcome_model=LinearRegression(),
-            treatment_model=LinearRegression(),
-            n_folds=2,
-            min_node_size=5,
-            random_state=self.random_state,
-            n_jobs=1,
-        )
-        self.forest_ = forest.fit(
-            np.tile(table[:, :-1], (copies, 1)),
-            np.tile(y, copies),
-            treatment=dose + 1e-6 * np.arange(len(dose)),  # a quantity, not a few levels
-            sample_weight=sample_weight,
-        )
-        return self
-
-    def predict(self, X):
-        check_is_fitted(self)
-        table = validate_data(self, X, reset=False)
-        support = self.forest_.model_.support
-        dose = np.clip(table[:, -1:], support.low, support.high)
-        return self.forest_.dose_response(table[:, :-1], dose)[:, 0]
-
-
-@parametrize_with_checks(
-    [CurveForest(20, min_node_size=2, n_jobs=1), LastColumnIsDose()],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
-)
-def test_scikit_learns_own_checks_pass(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the checks themselves warn about what they skip
-        check(estimator)
 
 
 def test_the_code_of_the_readme_runs(tmp_path, monkeypatch):

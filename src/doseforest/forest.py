@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.metrics import r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
 from doseforest.corrections.parts import mean_weights, reports
 from doseforest.data.binning import MAX_BINS
-from doseforest.data.checks import checked_columns
 from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
 from doseforest.dtypes import FloatArray
 from doseforest.estimation import overlap
@@ -27,9 +25,10 @@ from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid, support_grid
-from doseforest.estimation.early_checks import check_plan, warn_of_few_trees
+from doseforest.estimation.early_checks import check_given, check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
+from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.machine import thread_count
 from doseforest.nuisance.cross_fitting import is_binary
@@ -49,15 +48,16 @@ from doseforest.prediction.effect_forest import (
     NoCorrection,
 )
 from doseforest.prediction.forest import UnseenRowsWarning
+from doseforest.prediction.frames import EstimatorOutput
 from doseforest.progress import ProgressBar
 from doseforest.smoothing.kernels import KERNELS, Kernel
 from doseforest.treatments.bases import BASES, DoseBasis
 from doseforest.treatments.boxes import distinct_doses, has_levels, observed_support
 from doseforest.treatments.grids import check_doses
-from doseforest.treatments.vectors import is_record, plain_dose, plain_doses, vectors
+from doseforest.treatments.vectors import is_record, plain_dose, plain_doses
 
 
-class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[misc]
+class GeneralizedCausalForest(EstimatorOutput, EffectMethods, BaseEstimator):  # type: ignore[misc]
     """Dose-response curves of units, by an outcome model that honest forests correct.
 
     An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
@@ -116,7 +116,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         treatment see (what drives the treatment alone should not be among them).
     max_bins : int, default=64
     n_jobs : int, optional
-        Threads; by default every core. Never changes the result.
+        Threads; by default every core, or this task's share of them in a search of several jobs.
+        Never changes the result.
     memory_limit : int, optional
         Bytes that growth may take.
     progress : bool, optional
@@ -136,8 +137,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     rounds_ : tuple of dicts
         What was chosen in each round of correction: shares, strength, gain; with swapped halves,
         the half that grew it too.
-    doses_, baseline_
-        Default grid and baseline.
+    doses_, baseline_, support_
+        Default grid and baseline; lowest and highest dose of the training rows.
     seconds_ : dict
         Time by phase.
 
@@ -155,7 +156,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     """
 
     __metadata_request__fit = {"treatment": True, "sample_weight": True, "groups": True}
-    __metadata_request__score = {"treatment": True, "sample_weight": True}
+    __metadata_request__score = {"treatment": True, "sample_weight": True, "groups": True}
 
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
@@ -288,12 +289,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             Rows of a group share a fold and enter a tree together.
         """
         self._validate_params()
-        if treatment is None:
-            raise ValueError(
-                "The 'treatment' parameter of fit must be given: the observed dose of each row. "
-                "Inside a Pipeline or a search, call "
-                "sklearn.set_config(enable_metadata_routing=True) first and pass treatment=…"
-            )
+        check_given(treatment, "fit")
         roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
         rows = check_training(
             X, y, treatment, sample_weight=sample_weight, groups=groups, roles=roles
@@ -339,7 +335,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.outcome_model_ = EffectForest(tuple(alone), **common)
         self.outcome_weights_ = mean_weights(parts)
         self.rounds_ = reports(parts)
-        self.doses_ = plain_doses(grid)
+        self.doses_, self.support_ = plain_doses(grid), support
         self.baseline_ = np.array(plain_dose(baseline)) if is_record(grid) else baseline
         self.seconds_ = plan.stopwatch.seconds
         self.n_features_in_ = rows.X.shape[1]
@@ -399,7 +395,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             rows = slice(first, first + len(block))
             seen = block[:, self._parts[0].rows.treatment_columns]
             out[rows] = overlap.supported(self._overlap, seen, asked[rows], self._ground)
-        return out
+        framed: NDArray[np.bool_] = self._frame(out, self.doses_ if doses is None else doses, X)
+        return framed
 
     def distill(
         self, n_trees: int = 200, min_node_size: int = 5, *, verbose: bool = True
@@ -432,15 +429,39 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             )
         return small
 
-    def score(self, X: Any, y: Any, *, treatment: Any, sample_weight: Any = None) -> float:
-        """Share of the outcome's variance that the curves explain at the observed doses (R^2)."""
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> float:
+        """Minus the R-risk of the curves on held-out rows: how well they bend, not their level.
+
+        What judges is fitted on these rows alone and is the same for every model, see
+        `doseforest.evaluation.effect_risk`. Doses beyond those of the training rows are taken for
+        the nearest of them. Scores of other rows cannot be compared: the noise of the outcomes is
+        in them.
+
+        Parameters
+        ----------
+        X, y, treatment, sample_weight, groups
+            As in `fit`, of rows that the forest has not seen.
+        """
         check_is_fitted(self)
-        outcome = checked_columns(y, "y", len(X), 1)[:, 0]
-        dose = checked_columns(treatment, "treatment", len(X), self.n_components)
-        within = self.model_.support  # held-out rows may have doses a little beyond it
-        asked = within.clip(vectors(dose.astype(np.float64)))
-        predicted = self.dose_response(X, asked[:, None])[:, 0]
-        return float(r2_score(outcome, predicted, sample_weight=sample_weight))
+        check_given(treatment, "score")
+        risk = effect_risk(
+            self,
+            X,
+            y,
+            treatment,
+            sample_weight=sample_weight,
+            groups=groups,
+            n_jobs=self.n_jobs,
+        )
+        return -risk.value
 
     def save(self, path: str | Path) -> None:
         """Write what answers for new units to one file; `doseforest.load_forest` reads it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from multiprocessing import parent_process
 from pathlib import Path
 
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -13,6 +15,9 @@ _FALLBACK_BYTES = 2 * 2**30  # where nothing tells, assume little
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads: None means every core that this process may use.
+
+    Among tasks that joblib runs side by side, as searches with `n_jobs` do, None means this task's
+    share of the cores; a number that the user gave is taken as it is.
 
     Negative numbers count from there, as in scikit-learn: -1 is all cores, -2 all but one.
 
@@ -25,10 +30,21 @@ def thread_count(n_jobs: int | None) -> int:
         cores = os.cpu_count() or 1
     cores = min([cores, *_core_quotas()])
     if n_jobs is None:
-        return cores
+        return min(cores, _share_of_task() or cores)
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Got 0 instead.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def _share_of_task() -> int | None:
+    """Threads that a task of joblib should take; None outside of such tasks."""
+    parallel = sys.modules.get("joblib.parallel")  # who has not loaded it has not started us
+    backend = getattr(parallel, "get_active_backend", lambda: (None,))()[0]
+    if not getattr(backend, "nesting_level", 0):
+        return None
+    # Worker processes are told their share by variables for libraries; threads are one each.
+    told = os.environ.get("OMP_NUM_THREADS", "") if parent_process() is not None else ""
+    return max(1, int(told)) if told.isdecimal() else 1
 
 
 def _core_quotas() -> list[int]:

@@ -67,7 +67,7 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
     def n_components(self) -> int:
         """Number of components of a dose."""
         check_is_fitted(self)
-        return self._n_components
+        return int(self._n_components)
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
@@ -100,9 +100,8 @@ def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -
     """
     n_doses = doses.shape[1]
     out = np.empty(doses.size)
-    block = min(
-        BLOCK_ROWS, max(1, BLOCK_VALUES // (features.shape[1] + vectors.n_components(doses)))
-    )
+    width = features.shape[1] + vectors.n_components(doses)
+    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // width))
     for first in range(0, len(out), block):
         unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
         inputs = np.column_stack([features[unit], components(doses[unit, place])])

@@ -109,7 +109,8 @@ class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         return at_distinct_doses(self._average, dose_table(doses, len(X)))
 
     def _average(self, doses: FloatArray) -> FloatArray:
-        average: FloatArray = self.model_.dose_response(self.units_, doses).mean(axis=0)
+        curves = np.asarray(self.model_.dose_response(self.units_, doses))
+        average: FloatArray = curves.mean(axis=0)
         return average
 
 

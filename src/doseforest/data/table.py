@@ -159,9 +159,13 @@ def _frame_table(
     if expected_names is not None:
         missing = [name for name in expected_names if name not in names]
         if missing:
+            unseen = [name for name in names if name not in expected_names]
             raise ValueError(
-                "The 'X' parameter must have the columns of the training table. "
-                f"Got a frame without {missing[:5]} instead."
+                "The 'X' parameter must have the columns of the training table: the feature names "
+                "should match those that were passed during fit. "
+                f"Got a frame without {missing[:5]}"
+                + (f" and with {unseen[:5]}, unseen at fit time," if unseen else "")
+                + " instead."
             )
         columns = [columns[names.index(name)] for name in expected_names]
         names = list(expected_names)

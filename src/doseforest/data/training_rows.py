@@ -116,7 +116,7 @@ def check_training(
     if kept.sum() < FEWEST_ROWS:
         raise ValueError(
             f"The 'X' parameter must have at least {FEWEST_ROWS} rows of positive weight. "
-            f"Got {int(kept.sum())} instead."
+            f"Got {int(kept.sum())} sample(s) instead."
         )
     constant = np.ptp(doses[kept], axis=0) == 0
     if constant.any():

@@ -17,6 +17,17 @@ from doseforest.treatments.boxes import has_levels
 from doseforest.treatments.vectors import dose_columns
 
 
+def check_given(treatment: Any, method: str) -> None:
+    """Raise ValueError, with the cure, where the treatment did not arrive."""
+    if treatment is None:
+        raise ValueError(
+            f"The 'treatment' parameter of {method} must be given: the observed dose of each row. "
+            "Inside a Pipeline, a search or a cross-validation, call "
+            "sklearn.set_config(enable_metadata_routing=True) first and pass treatment=… (or "
+            "params={'treatment': …})."
+        )
+
+
 def check_plan(rows: TrainingRows, forest: Any) -> None:
     """Raise ValueError where parameters of a forest do not fit its rows or each other."""
     _check_groups(rows, forest)

@@ -1,4 +1,4 @@
-"""Evaluation: how far estimated curves are from the truth, and which model is closer."""
+"""Evaluation: how far curves are from a known truth, and which are closer to an unknown one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
+from doseforest.evaluation.risks import EffectRisk, EffectYardstick, effect_risk, fit_yardstick
 
 __all__ = [
     "EffectErrors",
+    "EffectRisk",
+    "EffectYardstick",
     "SimulationMean",
     "curve_errors",
     "effect_errors",
+    "effect_risk",
+    "fit_yardstick",
     "paired_difference",
     "simulation_mean",
 ]

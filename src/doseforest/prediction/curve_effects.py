@@ -150,7 +150,7 @@ class CurveEffects(ABC):
         n_units, width = len(X), self.n_components
         start = unit_doses(baseline, n_units, "baseline", width)
         both = (start, unit_doses(dose, n_units, "dose", width))
-        curves = self.dose_response(X, np.stack(both, axis=1))
+        curves = np.asarray(self.dose_response(X, np.stack(both, axis=1)))  # perhaps of a frame
         difference: FloatArray = curves[:, 1] - curves[:, 0]
         return difference
 
@@ -170,5 +170,5 @@ class CurveEffects(ABC):
                 f"The 'second' parameter must {rule}. "
                 f"Got {got} {'for both' if n_gaps.min() == 0 else 'that differs in more'} instead."
             )
-        slopes: FloatArray = self.effect(X, second, first) / gaps.sum(axis=1)
+        slopes: FloatArray = np.asarray(self.effect(X, second, first)) / gaps.sum(axis=1)
         return slopes

@@ -11,14 +11,15 @@ import numpy as np
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 from doseforest.prediction.forest import Forest
+from doseforest.prediction.frames import FramedAnswers
 from doseforest.prediction.joint_interpolation import joint_interpolated
-from doseforest.treatments.boxes import observed_support
-from doseforest.treatments.grids import check_doses
+from doseforest.treatments.boxes import DoseBox, observed_support
+from doseforest.treatments.grids import DoseRange, check_doses
 from doseforest.treatments.vectors import is_record, n_components
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DistilledForest(CurveEffects):
+class DistilledForest(FramedAnswers, CurveEffects):
     """Curves of one forest on a grid of doses, linear between them.
 
     Made by `GeneralizedCausalForest.distill` or `load_forest`.
@@ -29,6 +30,7 @@ class DistilledForest(CurveEffects):
     error: float  # root mean square of what effects lose against the full model, out of bag
     spread: float  # standard deviation of the full model's effects, to compare the error with
     grid: DoseArray | None = None  # where doses have several components
+    output: str = "default"  # what answers come in, see `set_output`
 
     @property
     def doses(self) -> DoseArray:
@@ -40,21 +42,36 @@ class DistilledForest(CurveEffects):
         """Number of components of a dose."""
         return 1 if self.grid is None else n_components(self.grid)
 
+    @property
+    def support(self) -> DoseRange | DoseBox:
+        """Doses that it can be asked about."""
+        return observed_support(self.doses)
+
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
         table = self.forest.checked_table(X)
         grid = self.doses
         curves = self.forest.predict(table)
-        if doses is None:
-            return curves
-        own = dose_table(doses, table.n_rows, n_components=self.n_components)
-        check_doses(own.ravel(), observed_support(grid))
-        return interpolated(grid, curves, own)
+        shown = grid
+        if doses is not None:
+            own = dose_table(doses, table.n_rows, n_components=self.n_components)
+            check_doses(own.ravel(), self.support)
+            curves = interpolated(grid, curves, own)
+            shown = own if len(own) and (own != own[:1]).any() else own[0]
+        framed: FloatArray = self._frame(curves, shown, X)
+        return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""
         start = self.baseline if baseline is None else baseline
-        return CurveEffects.effect(self, X, dose, start)
+        named: FloatArray = self._series(CurveEffects.effect(self, X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = CurveEffects.partial_effect(self, X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file, atomically; see `load_forest`."""

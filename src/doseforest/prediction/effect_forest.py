@@ -14,6 +14,7 @@ from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
+from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.bases import IndicatorBasis, component_of
 from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import DoseRange, check_doses
@@ -69,7 +70,7 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(CurveEffects):
+class EffectMethods(FramedAnswers, CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property
@@ -92,6 +93,10 @@ class EffectMethods(CurveEffects):
             A grid for all units, or a row of doses for each; in the support of the training doses.
             By default the forest's grid. Doses of several components have one axis more:
             (n_doses, n_components) or (n_units, n_doses, n_components).
+
+        Returns
+        -------
+        array, or a frame with a column per dose where `set_output` says so
         """
         model = self._model
         asked = model.doses if doses is None else doses
@@ -103,7 +108,8 @@ class EffectMethods(CurveEffects):
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             out[rows] = model.curves(block, own[rows] if apart else own[0])
-        return out
+        framed: FloatArray = self._frame(out, own if apart else own[0], X)
+        return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, shape (n_units,).
@@ -114,7 +120,15 @@ class EffectMethods(CurveEffects):
         dose, baseline : float or array of shape (n_units,)
             One dose for all units, or one for each; by default the forest's baseline.
         """
-        return super().effect(X, dose, self._model.baseline if baseline is None else baseline)
+        start = self._model.baseline if baseline is None else baseline
+        named: FloatArray = self._series(super().effect(X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = super().partial_effect(X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
         """Percent change of the outcome per percent change of the dose, shape (n_units,).
@@ -136,7 +150,7 @@ class EffectMethods(CurveEffects):
         reach = (model.ranges[place].high - model.ranges[place].low) * SLOPE_STEP
         low = model.support.clip(moved(middle, place, -reach))
         high = model.support.clip(moved(middle, place, reach))
-        curves = self.dose_response(X, np.stack([low, middle, high], axis=1))
+        curves = np.asarray(self.dose_response(X, np.stack([low, middle, high], axis=1)))
         if (curves[:, 1] <= 0).any():
             unit = int(np.argmax(curves[:, 1] <= 0))
             raise ValueError(
@@ -146,8 +160,9 @@ class EffectMethods(CurveEffects):
             )
         ends = components(high)[:, place] - components(low)[:, place]
         slopes = (curves[:, 2] - curves[:, 0]) / ends
-        elasticities: FloatArray = components(middle)[:, place] * slopes / curves[:, 1]
-        return elasticities
+        elasticities = components(middle)[:, place] * slopes / curves[:, 1]
+        named: FloatArray = self._series(elasticities, "elasticity", X)
+        return named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +181,7 @@ class EffectForest(EffectMethods):
     support: DoseRange | DoseBox
     bounded: bool  # outcomes are kept to [0, 1]
     n_jobs: int | None = None
+    output: str = "default"  # what answers come in, see `set_output`
 
     @property
     def _model(self) -> EffectForest:
@@ -196,8 +212,9 @@ class EffectForest(EffectMethods):
         table = as_table(X, expected_names=self.feature_names)
         if table.n_features != self.n_features:
             raise ValueError(
-                f"The 'X' parameter must have {self.n_features} features, as in fit. "
-                f"Got {table.n_features} instead."
+                f"The 'X' parameter must have {self.n_features} features, as in fit: X has "
+                f"{table.n_features} features, but GeneralizedCausalForest is expecting "
+                f"{self.n_features} features as input."
             )
         return table
 

@@ -1,0 +1,303 @@
+"""How well curves bend, judged by data alone: the R-risk on rows that the model has not seen.
+
+An outcome is noise, a level that the covariates explain and what the dose does. The R-risk takes
+the level off both the outcomes and the curves, so that a model is judged by its effects only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.data import checks
+from doseforest.data.table import as_table
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.evaluation.effect_errors import CurveModel
+from doseforest.machine import thread_count
+from doseforest.nuisance.boosting import LINEAR_TREES, PLAIN_TREES, fit_boosting
+from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.treatments.grids import FEW_LEVELS, check_count, dose_sample
+from doseforest.treatments.vectors import MAX_COMPONENTS, dose_columns, plain_doses, vectors
+
+N_CELLS = {1: 10, 2: 4, 3: 3}  # of a quantity, with equal shares of the rows, by components
+LEAST_CHANCE = 1e-6  # of a cell, before they are made to add up to 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectRisk:
+    """Mean squared error of a model's shape at the observed doses, noise included.
+
+    Only differences mean something: `first.minus(second)` has the standard error of the comparison.
+    """
+
+    value: float
+    standard_error: float
+    per_row: FloatArray = field(repr=False)  # (n_rows,) squared errors
+    weights: FloatArray = field(repr=False)  # (n_rows,) of sum 1
+    clusters: IntArray = field(repr=False)  # (n_rows,) rows that are not independent share a number
+
+    def minus(self, other: EffectRisk) -> EffectRisk:
+        """Difference to another model's risk on the same rows, paired row by row.
+
+        What both share, the noise of the outcomes, cancels.
+        """
+        same = len(self.per_row) == len(other.per_row) and all(
+            np.array_equal(own, others)
+            for own, others in ((self.weights, other.weights), (self.clusters, other.clusters))
+        )
+        if not same:
+            raise ValueError(
+                "The 'other' parameter must be a risk on the same rows, weights and groups. "
+                f"Got one on {len(other.per_row)} rows to compare with {len(self.per_row)} instead."
+            )
+        return mean_risk(self.per_row - other.per_row, self.weights, self.clusters)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectYardstick:
+    """What curves are compared with on some rows; made by `fit_yardstick`, the same for all models.
+
+    With T a row's dose and m, p estimates that its own outcome has no part in, a curve f is held
+    to y - m(X) by its shape f(T, X) - sum_k p_k(X) f(t_k, X).
+    """
+
+    X: Any  # (n_rows, n_features), as it was given: models may want the names of columns
+    dose: DoseArray  # (n_rows,)
+    target: FloatArray  # (n_rows,) outcome less its mean given the covariates
+    cells: DoseArray  # (n_cells,) doses that stand for all
+    chances: FloatArray  # (n_rows, n_cells) of each of them given the covariates, of sum 1
+    weights: FloatArray  # (n_rows,) of sum 1
+    clusters: IntArray  # (n_rows,)
+
+    def risk(self, model: CurveModel) -> EffectRisk:
+        """Risk of a fitted model.
+
+        Doses beyond those that the model was fitted on (its `support` or `support_`, where it has
+        one) are taken for the nearest that was.
+
+        Parameters
+        ----------
+        model : object with `dose_response(X, doses)`
+            Fitted on other rows.
+        """
+        shape = self._curves(model, self.dose[:, None])[:, 0]
+        shape -= (self.chances * self._curves(model, self.cells)).sum(axis=1)
+        return mean_risk((self.target - shape) ** 2, self.weights, self.clusters)
+
+    def _curves(self, model: CurveModel, doses: DoseArray) -> FloatArray:
+        within = getattr(model, "support_", getattr(model, "support", None))
+        asked = doses if within is None else within.clip(doses)
+        curves = np.array(model.dose_response(self.X, plain_doses(asked)), np.float64)
+        if curves.shape != (len(self.dose), doses.shape[-1]) or not np.isfinite(curves).all():
+            raise ValueError(
+                "The 'model' parameter must give a finite outcome for each row and dose, shape "
+                f"{(len(self.dose), doses.shape[-1])}. Got shape {curves.shape} with "
+                f"{int((~np.isfinite(curves)).sum())} that are not finite instead."
+            )
+        return curves
+
+
+def fit_yardstick(
+    X: Any,
+    y: Any,
+    treatment: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_folds: int = 4,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> EffectYardstick:
+    """Fit on held-out rows what models of effects are judged by; they themselves have no part.
+
+    The chances of ten cells of the dose (or of each level, where there are few) and the mean
+    outcome given the covariates come from boosting, cross-fitted on these rows. The mean outcome is
+    that of a reference model of the outcome over the same chances, plus what its residuals still
+    owe to the covariates: errors of the chances then cancel for a curve that is right. A function
+    of the covariates alone, added to a model's curves, changes nothing.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_features)
+    y : array of shape (n_rows,)
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+    sample_weight : array of shape (n_rows,), optional
+    groups : array of shape (n_rows,), optional
+        Rows of a group share a fold and are one draw in standard errors.
+    n_folds : int, default=4
+    random_state : int, default=0
+        Of the folds and of boosting.
+    n_jobs : int, optional
+        Threads; by default every core. Never changes the result.
+
+    Examples
+    --------
+    >>> from doseforest.baselines import AverageCurve, ZeroEffect
+    >>> from doseforest.simulation import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
+    >>> yardstick = fit_yardstick(data.X, data.y, data.treatment)
+    >>> right, none = AverageCurve(lambda dose: 2 * dose), ZeroEffect().fit(data.X, data.y)
+    >>> gap = yardstick.risk(right).minus(yardstick.risk(none))
+    >>> gap.value < -3 * gap.standard_error
+    True
+    """
+    table = as_table(X)
+    n_rows = table.n_rows
+    features = np.concatenate([block for _, block in table.blocks()])
+    outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
+    columns = checks.checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
+    dose = vectors(columns.astype(np.float64))
+    weights = checks.checked_weights(sample_weight, n_rows)
+    given = None if weights is None else weights.astype(np.float64)
+    clusters = np.arange(n_rows) if groups is None else checks.group_codes(groups, n_rows)
+    folds = _folds(clusters, given, n_folds, random_state)
+    common: dict[str, Any] = {
+        "weights": given,
+        "seed": random_state,
+        "n_threads": thread_count(n_jobs),
+    }
+    cells, inside = _cells(dose, given)
+    chances = np.maximum(cross_fit_means(features, inside, folds, **common), LEAST_CHANCE)
+    chances /= chances.sum(axis=1, keepdims=True)
+    level = _mean_outcomes(features, dose, outcome, folds, cells, chances, common)
+    own = np.ones(n_rows) if given is None else given
+    return EffectYardstick(X, dose, outcome - level, cells, chances, own / own.sum(), clusters)
+
+
+def effect_risk(
+    model: CurveModel,
+    X: Any,
+    y: Any,
+    treatment: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_folds: int = 4,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> EffectRisk:
+    """R-risk of a fitted model on rows that it has not seen; less is better.
+
+    To compare several models fit one yardstick: `fit_yardstick` has the parameters, and
+    `yardstick.risk(model)` is this function.
+
+    Examples
+    --------
+    >>> from doseforest.baselines import AverageCurve
+    >>> from doseforest.simulation import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
+    >>> right = effect_risk(AverageCurve(lambda t: 2 * t), data.X, data.y, data.treatment)
+    >>> wrong = effect_risk(AverageCurve(lambda t: -2 * t), data.X, data.y, data.treatment)
+    >>> right.value < wrong.value
+    True
+    """
+    yardstick = fit_yardstick(
+        X,
+        y,
+        treatment,
+        sample_weight=sample_weight,
+        groups=groups,
+        n_folds=n_folds,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    return yardstick.risk(model)
+
+
+def mean_risk(per_row: FloatArray, weights: FloatArray, clusters: IntArray) -> EffectRisk:
+    """Weighted mean of what rows bring, with a standard error that knows of clusters.
+
+    Examples
+    --------
+    >>> mean_risk(np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 1]))
+    EffectRisk(value=2.0, standard_error=1.0)
+    """
+    value = float(weights @ per_row)
+    sums = np.bincount(clusters, weights=weights * (per_row - value))
+    present = np.bincount(clusters, weights=weights) > 0
+    n_drawn = int(present.sum())
+    error = float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
+    return EffectRisk(value, error, per_row, weights, clusters)
+
+
+def _folds(clusters: IntArray, weights: FloatArray | None, n_folds: int, seed: int) -> IntArray:
+    """Fold of each row; -1, which no fit sees, for rows without weight."""
+    check_count(n_folds, 2, "n_folds")
+    check_count(seed, 0, "random_state")
+    seen = np.ones(len(clusters), bool) if weights is None else weights > 0
+    if (n_drawn := len(np.unique(clusters[seen]))) < n_folds:
+        raise ValueError(
+            "The 'n_folds' parameter must be at most the number of rows (or groups) of positive "
+            f"weight, {n_drawn}. Got {n_folds} instead."
+        )
+    folds = np.full(len(clusters), -1)
+    folds[seen] = draw_folds(clusters[seen], n_folds, seed)
+    return folds
+
+
+def _cells(dose: DoseArray, weights: FloatArray | None) -> tuple[DoseArray, FloatArray]:
+    """Doses that stand for cells, shape (n_cells,), and the cell of each row as indicators.
+
+    Of several components the cells are combinations of each one's.
+    """
+    columns = dose_columns(dose)
+    places = [_nearest(column, weights, N_CELLS[len(columns)]) for column in columns]
+    combined = np.stack([cells[nearest] for cells, nearest in places], axis=1)
+    distinct, own = np.unique(combined, axis=0, return_inverse=True)
+    inside = (own.reshape(-1, 1) == np.arange(len(distinct))).astype(np.float64)
+    return vectors(distinct), inside
+
+
+def _nearest(
+    dose: FloatArray, weights: FloatArray | None, n_cells: int
+) -> tuple[FloatArray, IntArray]:
+    """Levels of a component, or medians of its cells, and which of them each row is nearest to."""
+    sample = dose_sample(dose, weights)
+    cells, _ = sample.levels()
+    if len(cells) > FEW_LEVELS:
+        edges = np.unique(sample.quantiles(np.arange(1, n_cells) / n_cells))
+        place = np.searchsorted(edges, dose)
+        cells = np.array([np.median(dose[place == cell]) for cell in np.unique(place)])
+    return cells, np.argmin(np.abs(dose[:, None] - cells), axis=1)
+
+
+def _mean_outcomes(
+    X: FloatArray,
+    dose: FloatArray,
+    y: FloatArray,
+    folds: IntArray,
+    cells: FloatArray,
+    chances: FloatArray,
+    common: Mapping[str, Any],
+) -> FloatArray:
+    """Mean outcome given the covariates, shape (n_rows,), see `fit_yardstick`."""
+    reference = cross_fit_outcome(_reference_members, X, dose, y, folds[None], **common)
+    curves = reference.curves_out_of_fold(X, cells, common["n_threads"])
+    owed = cross_fit_means(X, (y - reference.observed)[:, None], folds, **common)[:, 0]
+    level: FloatArray = (chances * curves).sum(axis=1) + owed
+    return level
+
+
+def _reference_members(
+    X: FloatArray,
+    dose: FloatArray,
+    y: FloatArray,
+    *,
+    weights: FloatArray | None,
+    binary: bool,
+    seed: int,
+    n_threads: int,
+) -> Mapping[str, OutcomeModel]:
+    """The quick members of the outcome stack."""
+    recipes = {"linear trees": LINEAR_TREES, "trees": PLAIN_TREES}
+    return {
+        name: fit_boosting(
+            X, dose, y, recipe, weights=weights, binary=binary, seed=seed, n_threads=n_threads
+        )
+        for name, recipe in recipes.items()
+    }
