@@ -15,7 +15,7 @@ from doseforest.nuisance.densities.forest_density import ForestDensity
 from doseforest.nuisance.densities.gaussian import Gaussian
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.permutation import permutation_weights
-from doseforest.nuisance.densities.weights import TreatmentWeights, stabilised_weights
+from doseforest.nuisance.densities.weights import TreatmentWeights, density_ratios
 
 
 class WeightFunction(Protocol):
@@ -66,8 +66,8 @@ def density_weights(name: str) -> WeightFunction:
         density = cross_fit_density(
             DENSITIES[name](), X, dose, folds, weights=weights, seed=seed, n_threads=n_threads
         )
-        r = stabilised_weights(density, dose, X, weights=weights)
-        return TreatmentWeights(name, r, density)
+        ratios = density_ratios(density, dose, X, weights=weights)
+        return TreatmentWeights.capping(name, ratios, density, weights=weights)
 
     return weigh
 
