@@ -31,7 +31,7 @@ def supported(
     level, is compared by its probability with the unit's likeliest one and with all other doses
     together. Doses a little outside the observed ones count as the nearest of them.
     """
-    asked = np.clip(doses, ground.low, ground.high)
+    asked = within(ground, doses)
     masses = np.array(ground.masses)
     shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
     rest = 1 - shares.sum(axis=1, keepdims=True)
@@ -45,6 +45,18 @@ def supported(
         np.isin(asked, masses), values >= SUPPORTED_SHARE * likeliest, continuous
     )
     return flags
+
+
+def within(ground: DoseSupport, doses: FloatArray) -> FloatArray:
+    """Doses that can be asked about: a mass as it is, others drawn into the range beside masses.
+
+    >>> within(DoseSupport(1.0, 9.0, (0.0,), True), np.array([0.0, 0.5, 9.5]))
+    array([0., 1., 9.])
+    """
+    drawn: FloatArray = np.where(
+        ground.at_mass(doses), doses, np.clip(doses, ground.low, ground.high)
+    )
+    return drawn
 
 
 def warn_of_poor_overlap(
