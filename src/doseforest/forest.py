@@ -31,6 +31,8 @@ from doseforest.estimation.early_checks import check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.inspection.effect_views import EffectViews
+from doseforest.inspection.pictures import series_label
 from doseforest.machine import thread_count
 from doseforest.nuisance.cross_fitting import is_binary
 from doseforest.nuisance.densities.known import Strata
@@ -59,7 +61,7 @@ from doseforest.treatments.grids import (
 )
 
 
-class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[misc]
+class GeneralizedCausalForest(EffectViews, EffectMethods, BaseEstimator):  # type: ignore[misc]
     """Dose-response curves of units, by an outcome model that honest forests correct.
 
     An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
@@ -348,6 +350,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         self._parts, self._fit_plan = parts, plan
+        self._labels = series_label(treatment, "dose"), series_label(y, "outcome")
         self._averager: Averager | None = None
         if self.verbose:
             print(plan.stopwatch.report())

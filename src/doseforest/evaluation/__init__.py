@@ -10,12 +10,15 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
+from doseforest.evaluation.risks import effect_losses, effect_risk
 
 __all__ = [
     "EffectErrors",
     "SimulationMean",
     "curve_errors",
     "effect_errors",
+    "effect_losses",
+    "effect_risk",
     "paired_difference",
     "simulation_mean",
 ]
