@@ -80,9 +80,8 @@ def _balance_message(report: OverlapReport) -> Iterator[str]:
     what = "Standardised differences" if balance.standardised else "Correlations with the dose"
     if report.weights_name == "none":
         yield (
-            f"{what} of {named}{more} are as they were: no weights are used, because the outcome "
-            "model seems to leave nothing for them to correct. To balance covariates in averages "
-            "regardless, give density='entropy'."
+            f"{what} of {named}{more} are as they were: no weights are used, and averages rest on "
+            "the outcome model there. To balance covariates regardless, give density='entropy'."
         )
     else:
         yield (

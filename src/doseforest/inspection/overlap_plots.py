@@ -47,8 +47,9 @@ def plot_overlap(report: OverlapReport, *, label: str = "dose", ax: Any | None =
     ax = plain_axes(ax)
     marks = DoseMarks(report.masses, report.continuous)
     line, alone = marks.places(report.doses)
-    dose_strip(ax, report.observed_doses, marks, report.sample_weights, height=0.5)
     rows_ax = ax.twinx()
+    # On the lower of both axes, or it would cover lines.
+    dose_strip(rows_ax, report.observed_doses, marks, report.sample_weights, height=0.5)
     rows_ax.spines["top"].set_visible(False)
     series = (
         (ax, report.supported, BLUE, "-", "o", "units that could have had it"),

@@ -39,8 +39,8 @@ def report_text(report: OverlapReport) -> str:
     lines = [f"Overlap of {report.n_rows:,} rows", "", *_dose_lines(report)]
     lines += ["", *_weight_lines(report), "", *_balance_lines(report), ""]
     lines.append(
-        f"Weak positivity: {report.weak_share:.1%} of the units, with a variance of the dose given "
-        f"covariates below {report.weak_below:.0%}."
+        f"Weak positivity: {report.weak_share:.1%} of the units, whose dose has less than "
+        f"{report.weak_below:.0%} of its variance given covariates."
     )
     low, _, _, middle, *_ = report.observed_quantiles
     kind = "density" if report.continuous else "probability"
