@@ -30,6 +30,8 @@ from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.inspection.effect_views import EffectViews
+from doseforest.inspection.pictures import series_label
 from doseforest.machine import thread_count
 from doseforest.nuisance.cross_fitting import is_binary
 from doseforest.nuisance.densities.chained import any_learner, joint_support
@@ -57,7 +59,12 @@ from doseforest.treatments.grids import check_doses
 from doseforest.treatments.vectors import is_record, plain_dose, plain_doses
 
 
-class GeneralizedCausalForest(EstimatorOutput, EffectMethods, BaseEstimator):  # type: ignore[misc]
+class GeneralizedCausalForest(
+    EstimatorOutput,
+    EffectViews,
+    EffectMethods,
+    BaseEstimator,  # type: ignore[misc]
+):
     """Dose-response curves of units, by an outcome model that honest forests correct.
 
     An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
@@ -344,6 +351,7 @@ class GeneralizedCausalForest(EstimatorOutput, EffectMethods, BaseEstimator):  #
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         self._parts, self._fit_plan = parts, plan
+        self._labels = series_label(treatment, "dose"), series_label(y, "outcome")
         self._averager: Averager | None = None
         if self.verbose:
             print(plan.stopwatch.report())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -82,6 +84,15 @@ class StabilizedCorrection:
         smoothed = interpolated(self.grid, added, dose_table(doses, len(X)))
         return outcome.curves(X, doses, n_threads=n_threads) + smoothed
 
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """Forests and their shares."""
+        return [(own.forest, own.share) for own in self.forests]
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same correction with other forests."""
+        changed = (replace(own, forest=change(own.forest)) for own in self.forests)
+        return replace(self, forests=tuple(changed))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedCorrection:
@@ -104,3 +115,11 @@ class PublishedCorrection:
         """Corrected curves; the outcome model is not asked, its curves are in the leaves."""
         means = self.forest.predict(splits, n_jobs=n_threads)
         return interpolated(self.grid, means, dose_table(doses, len(X)))
+
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """The forest is all there is."""
+        return [(self.forest, 1.0)]
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same correction with another forest."""
+        return replace(self, forest=change(self.forest))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -83,6 +84,11 @@ class SieveRound:
             total += forest.added(X, curves, n_threads)
         return total
 
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same round with other forests."""
+        changed = (replace(own, forest=change(own.forest)) for own in self.forests)
+        return replace(self, forests=tuple(changed))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrthogonalCorrection:
@@ -119,6 +125,14 @@ class OrthogonalCorrection:
         for own in self.rounds:
             total += own.added(splits, start + total, n_threads)
         return total
+
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """Forests of all rounds, each with the shares of its readings."""
+        return [(own.forest, sum(own.shares)) for round_ in self.rounds for own in round_.forests]
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same correction with other forests."""
+        return replace(self, rounds=tuple(own.with_forests(change) for own in self.rounds))
 
 
 def sieve_curves(basis: FittedBasis, coefficients: FloatArray, doses: FloatArray) -> FloatArray:

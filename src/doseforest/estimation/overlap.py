@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.nuisance.densities.base import ConditionalDensity
 from doseforest.nuisance.densities.chained import ChainedDensity, along_chain
+from doseforest.nuisance.densities.support import DoseSupport
 from doseforest.treatments.vectors import dose_text
 
 SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
@@ -42,8 +43,8 @@ def supported(
 
         every: NDArray[np.bool_] = np.all(along_chain(X, doses, part), axis=0)
         return every
+    asked = within(ground, doses)
     masses = np.array(ground.masses)
-    asked = np.where(np.isin(doses, masses), doses, np.clip(doses, ground.low, ground.high))
     shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
     rest = 1 - shares.sum(axis=1, keepdims=True)
     likeliest = np.maximum(shares.max(axis=1, keepdims=True), rest)
@@ -56,6 +57,18 @@ def supported(
         np.isin(asked, masses), values >= SUPPORTED_SHARE * likeliest, continuous
     )
     return flags
+
+
+def within(ground: DoseSupport, doses: FloatArray) -> FloatArray:
+    """Doses that can be asked about: a mass as it is, others drawn into the range beside masses.
+
+    >>> within(DoseSupport(1.0, 9.0, (0.0,), True), np.array([0.0, 0.5, 9.5]))
+    array([0., 1., 9.])
+    """
+    drawn: FloatArray = np.where(
+        ground.at_mass(doses), doses, np.clip(doses, ground.low, ground.high)
+    )
+    return drawn
 
 
 def warn_of_poor_overlap(

@@ -10,7 +10,13 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
-from doseforest.evaluation.risks import EffectRisk, EffectYardstick, effect_risk, fit_yardstick
+from doseforest.evaluation.risks import (
+    EffectRisk,
+    EffectYardstick,
+    effect_losses,
+    effect_risk,
+    fit_yardstick,
+)
 
 __all__ = [
     "EffectErrors",
@@ -19,6 +25,7 @@ __all__ = [
     "SimulationMean",
     "curve_errors",
     "effect_errors",
+    "effect_losses",
     "effect_risk",
     "fit_yardstick",
     "paired_difference",

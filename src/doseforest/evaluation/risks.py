@@ -87,7 +87,9 @@ class EffectYardstick:
         """
         shape = self._curves(model, self.dose[:, None])[:, 0]
         shape -= (self.chances * self._curves(model, self.cells)).sum(axis=1)
-        return mean_risk((self.target - shape) ** 2, self.weights, self.clusters)
+        none = np.zeros(len(shape))
+        losses = effect_losses(shape, none, self.target, none)
+        return mean_risk(losses, self.weights, self.clusters)
 
     def _curves(self, model: CurveModel, doses: DoseArray) -> FloatArray:
         within = getattr(model, "support_", getattr(model, "support", None))
@@ -207,6 +209,47 @@ def effect_risk(
         n_jobs=n_jobs,
     )
     return yardstick.risk(model)
+
+
+def effect_losses(
+    curve_at_dose: FloatArray,
+    curve_mean_given_x: FloatArray,
+    y: FloatArray,
+    y_mean_given_x: FloatArray,
+) -> FloatArray:
+    """Loss of each row, shape (n_rows,): squared error of its curve's shape at its dose.
+
+    From the outcome and from the curve what the covariates explain is taken off, so that a curve
+    is judged by how it bends with the dose: a constant added to a unit's curve changes nothing.
+
+    Parameters
+    ----------
+    curve_at_dose : array of shape (n_rows,)
+        Each row's curve at its observed dose, from models that have not seen its outcome.
+    curve_mean_given_x : array of shape (n_rows,)
+        Mean of each row's curve over the doses that units like it have.
+    y, y_mean_given_x : arrays of shape (n_rows,)
+        Outcomes and their means given the covariates.
+
+    Examples
+    --------
+    >>> dose, mean_dose = np.array([0.0, 2.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0, 2.0])
+    >>> effect_losses(2 * dose, 2 * mean_dose, 5 + 3 * dose, 5 + 3 * mean_dose)
+    array([1., 1., 1., 1.])
+    """
+    arrays = {
+        "curve_at_dose": curve_at_dose,
+        "curve_mean_given_x": curve_mean_given_x,
+        "y_mean_given_x": y_mean_given_x,
+    }
+    for name, values in arrays.items():
+        if np.shape(values) != np.shape(y):
+            raise ValueError(
+                f"The {name!r} parameter must have one number per outcome ({len(y)}). "
+                f"Got shape {np.shape(values)} instead."
+            )
+    losses: FloatArray = ((y - y_mean_given_x) - (curve_at_dose - curve_mean_given_x)) ** 2
+    return losses
 
 
 def mean_risk(per_row: FloatArray, weights: FloatArray, clusters: IntArray) -> EffectRisk:

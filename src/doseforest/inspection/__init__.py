@@ -1,1 +1,1 @@
-"""A look inside finished forests: which features count, and trees as text and as pictures."""
+"""A look inside finished forests: importance, trees, overlap, summaries and pictures."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.inspection.nodes import split_text
+from doseforest.inspection.pictures import pyplot
 from doseforest.inspection.tree_text import leaf_text
 from doseforest.inspection.tree_view import TreeView, view_tree
 
@@ -25,7 +26,7 @@ def plot_tree(
     forest: Forest, tree: int, *, max_depth: int | None, precision: int, ax: Any | None
 ) -> Any:
     """Draw a tree; see `ForestViews.plot_tree`."""
-    pyplot = _pyplot()
+    plt = pyplot("Pictures of trees")
     view = view_tree(forest, tree, max_depth)
     if view.n_shown > MOST_BOXES:
         raise ValueError(
@@ -38,7 +39,7 @@ def plot_tree(
         letters = max(len(line) for caption in captions for line in caption.splitlines())
         n_slots, n_levels = int((~view.branches).sum()), int(view.depths.max()) + 1
         width = n_slots * max(1.0, INCHES_PER_LETTER * letters)
-        _, ax = pyplot.subplots(
+        _, ax = plt.subplots(
             figsize=(max(4.0, width), LEVEL_INCHES * n_levels + 0.4), layout="constrained"
         )
     _draw_links(ax, view, centres)
@@ -61,16 +62,6 @@ def box_centres(view: TreeView) -> FloatArray:
         level = np.flatnonzero(view.depths == depth)  # siblings: left ones first in every pair
         np.add.at(across, view.parents[level], across[level] / 2)
     return np.column_stack([across, -view.depths.astype(np.float64)])
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(
-            "Pictures of trees need matplotlib. Install it with: pip install doseforest[plot]"
-        ) from error
-    return pyplot
 
 
 def _caption(forest: Forest, view: TreeView, place: int, precision: int) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from doseforest.data.table import BlockSource, as_table
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.inspection.curve_views import CurveViews
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
+from doseforest.prediction.forest import Forest
 from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.bases import IndicatorBasis, component_of
 from doseforest.treatments.boxes import DoseBox
@@ -45,6 +48,12 @@ class Correction(Protocol):
         doses : array of shape (n_doses,) or (n_units, n_doses)
         """
 
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """Each forest, and how much of what it says is added to the curves."""
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same correction with other forests in the place of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class NoCorrection:
@@ -61,6 +70,14 @@ class NoCorrection:
         """Curves of the outcome model."""
         return outcome.curves(X, doses, n_threads=n_threads)
 
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """No forests."""
+        return []
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return itself: there is nothing to change."""
+        return self
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorrectedOutcome:
@@ -70,7 +87,7 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(FramedAnswers, CurveEffects):
+class EffectMethods(FramedAnswers, CurveViews, CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.densities.balance import fit_balance_terms
-from doseforest.nuisance.densities.weights import TreatmentWeights, capped
+from doseforest.nuisance.densities.weights import TreatmentWeights
 
 RIDGE = 6.0  # over sqrt(n): .2 at 1,000 rows, where .1 to .3 left the least error in average curves
 MAX_STEPS = 500
@@ -39,7 +39,7 @@ def entropy_weights(
     terms = fit_balance_terms(X, dose, weights=weights, seed=seed, n_threads=n_threads)
     rows = np.arange(len(dose))
     r = balanced(terms.columns(rows, rows), weights)
-    return TreatmentWeights("entropy", capped(r, weights))
+    return TreatmentWeights.capping("entropy", r, weights=weights)
 
 
 def balanced(

@@ -13,7 +13,7 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.densities.base import CrossFittedDensity, checked_dose_table
 from doseforest.nuisance.densities.marginal import MarginalDensity, marginal_density
 from doseforest.nuisance.densities.support import DoseSupport, dose_support
-from doseforest.nuisance.densities.weights import TreatmentWeights, capped, stabilised_weights
+from doseforest.nuisance.densities.weights import TreatmentWeights, density_ratios
 
 DensityFunction = Callable[[FloatArray, FloatArray], Any]
 SMALLEST_STRATUM = 10
@@ -129,22 +129,22 @@ def known_weights(
         observed = strata.density(X, doses[:, None])[:, 0]
         fitted = CrossFittedDensity(strata, (strata,), one_fold, observed)
         own = np.ones(len(doses)) if weights is None else weights
-        r = capped(strata.mean(doses, own) / observed, weights)
-        return TreatmentWeights("strata", r, fitted)
+        ratios = strata.mean(doses, own) / observed
+        return TreatmentWeights.capping("strata", ratios, fitted, weights=weights)
     if callable(density):
         known = KnownDensity(density)
         observed = _positive(known.density(X, doses[:, None])[:, 0])
         fitted = CrossFittedDensity(known, (known,), one_fold, observed)
-        r = stabilised_weights(fitted, doses, X, weights=weights)
-        return TreatmentWeights("known", r, fitted)
+        ratios = density_ratios(fitted, doses, X, weights=weights)
+        return TreatmentWeights.capping("known", ratios, fitted, weights=weights)
     values = as_numbers(density, "density").astype(np.float64)
     if values.shape != doses.shape:
         raise ValueError(
             f"The 'density' parameter must have one value per row ({len(doses)}). "
             f"Got shape {values.shape} instead."
         )
-    r = stabilised_weights(_positive(values), doses, weights=weights)
-    return TreatmentWeights("known", r)
+    ratios = density_ratios(_positive(values), doses, weights=weights)
+    return TreatmentWeights.capping("known", ratios, weights=weights)
 
 
 def _positive(values: FloatArray) -> FloatArray:

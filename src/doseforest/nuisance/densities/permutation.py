@@ -7,7 +7,7 @@ import numpy as np
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.densities.balance import BalanceTerms, fit_balance_terms
 from doseforest.nuisance.densities.classifier import Multinomial, fit_multinomial
-from doseforest.nuisance.densities.weights import TreatmentWeights, capped
+from doseforest.nuisance.densities.weights import TreatmentWeights
 
 ROWS = 40_000  # permutations are repeated up to this many rows
 MAX_PERMUTATIONS = 5
@@ -49,7 +49,8 @@ def permutation_weights(
         log_odds[out] = fitted.coefficients[0] + columns @ fitted.coefficients[1:][:, 0]
     log_odds -= log_odds.max()  # exponents of strangers to the others' fit may be large
     r = np.exp(log_odds)
-    return TreatmentWeights("permutation", capped(r / np.average(r, weights=own), weights))
+    r = r / np.average(r, weights=own)
+    return TreatmentWeights.capping("permutation", r, weights=weights)
 
 
 def _fit_odds(

@@ -20,11 +20,7 @@ from doseforest.nuisance.densities.forest_density import ForestDensity
 from doseforest.nuisance.densities.gaussian import Gaussian
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.permutation import permutation_weights
-from doseforest.nuisance.densities.weights import (
-    TreatmentWeights,
-    capped,
-    stabilised_weights,
-)
+from doseforest.nuisance.densities.weights import TreatmentWeights, density_ratios
 from doseforest.treatments.vectors import is_record
 
 
@@ -82,11 +78,10 @@ def density_weights(name: str) -> WeightFunction:
         density = fitted(X)
         if is_record(dose):  # p(t) by the same means, without the covariates
             overall = fitted(np.zeros((len(dose), 1))).observed
-            smallest = np.finfo(np.float64).tiny
-            r = capped(overall / np.maximum(density.observed, smallest), weights)
+            ratios = overall / np.maximum(density.observed, np.finfo(np.float64).tiny)
         else:
-            r = stabilised_weights(density, dose, X, weights=weights)
-        return TreatmentWeights(name, r, density)
+            ratios = density_ratios(density, dose, X, weights=weights)
+        return TreatmentWeights.capping(name, ratios, density, weights=weights)
 
     return weigh
 

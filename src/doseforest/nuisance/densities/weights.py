@@ -26,6 +26,25 @@ class TreatmentWeights:
     density: CrossFittedDensity | None = None
     shrinkage: float = 1.0  # the power that r was raised to
     scores: Mapping[str, float] = field(default_factory=dict)  # of `choose_weights`
+    uncapped: FloatArray | None = None  # (n_rows,) r before the cap, of mean 1; None: r itself
+
+    @classmethod
+    def capping(
+        cls,
+        name: str,
+        raw: FloatArray,
+        density: CrossFittedDensity | None = None,
+        *,
+        weights: FloatArray | None = None,
+    ) -> TreatmentWeights:
+        """Weights after the cap of `capped`, with what they were before it.
+
+        >>> weights = TreatmentWeights.capping("known", np.array([2.0, 2.0, 2.0, 14.0]))
+        >>> weights.r, weights.uncapped
+        (array([1., 1., 1., 1.]), array([0.4, 0.4, 0.4, 2.8]))
+        """
+        before = scaled_to_mean_one(raw, weights)
+        return cls(name, capped(raw, weights), density, uncapped=before)
 
     def shrunk(self, power: float, weights: FloatArray | None = None) -> TreatmentWeights:
         """Weights r^power, of mean 1 again: 0 gives ones, 1 changes nothing.
@@ -33,8 +52,16 @@ class TreatmentWeights:
         >>> TreatmentWeights("known", np.array([0.2, 1.8])).shrunk(0.5).r
         array([0.5, 1.5])
         """
-        r = self.r if power == 1.0 else scaled_to_mean_one(self.r**power, weights)
-        return replace(self, r=r, shrinkage=self.shrinkage * power)
+        if power == 1.0:
+            return self
+        return replace(
+            self,
+            r=scaled_to_mean_one(self.r**power, weights),
+            shrinkage=self.shrinkage * power,
+            uncapped=None
+            if self.uncapped is None
+            else scaled_to_mean_one(self.uncapped**power, weights),
+        )
 
 
 def scaled_to_mean_one(r: FloatArray, weights: FloatArray | None = None) -> FloatArray:
@@ -81,6 +108,17 @@ def stabilised_weights(
     >>> stabilised_weights(np.array([0.5, 0.5, 1.0, 1.0]), [0, 1, 0, 1]).round(3)
     array([1.333, 1.333, 0.667, 0.667])
     """
+    return capped(density_ratios(density, dose, X, weights=weights), weights)
+
+
+def density_ratios(
+    density: CrossFittedDensity | FloatArray,
+    dose: Any,
+    X: FloatArray | None = None,
+    *,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Ratios p(T_i) / pi(T_i | X_i) as they are; see `stabilised_weights`."""
     doses = np.asarray(dose, np.float64)
     observed = density.observed if isinstance(density, CrossFittedDensity) else density
     if observed.shape != doses.shape:
@@ -93,7 +131,8 @@ def stabilised_weights(
     else:
         overall = marginal_density(doses, weights).at(doses)
     smallest = np.finfo(np.float64).tiny
-    return capped(overall / np.maximum(observed, smallest), weights)
+    ratios: FloatArray = overall / np.maximum(observed, smallest)
+    return ratios
 
 
 def mean_density(

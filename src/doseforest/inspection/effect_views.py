@@ -1,0 +1,214 @@
+"""The methods that show a fitted forest of effects beside its training data."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.dtypes import FloatArray
+from doseforest.inspection import overlap_plots
+from doseforest.inspection.curve_plots import plot_average_curve
+from doseforest.inspection.curve_views import CurveViews
+from doseforest.inspection.effect_importance import check_method
+from doseforest.inspection.model_summary import ModelSummary, summarise
+from doseforest.inspection.overlap_report import WEAK_BELOW, OverlapReport, report_overlap
+from doseforest.inspection.permutation import permutation_importance
+from doseforest.inspection.pictures import DoseMarks, dose_strip, pyplot
+from doseforest.treatments.grids import check_doses
+
+if TYPE_CHECKING:
+    from doseforest.corrections.averages import AverageDoseResponse
+    from doseforest.corrections.parts import TrainedPart
+    from doseforest.estimation.averaging import Averager
+    from doseforest.estimation.plan import FitPlan
+    from doseforest.nuisance.densities.base import ConditionalDensity
+
+
+class EffectViews(CurveViews):
+    """What can be seen of a `GeneralizedCausalForest`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.simulation import DESIGNS
+    >>> data = DESIGNS["randomised"].draw(n=300, seed=0)
+    >>> forest = GeneralizedCausalForest(
+    ...     n_trees=80, outcome_model=LinearRegression(), random_state=0, n_jobs=1)
+    >>> forest = forest.fit(data.X, data.y, treatment=data.treatment)
+    >>> bool(forest.overlap_report().supported.min() > 0.9)
+    True
+    >>> print(forest.summary())  # doctest: +ELLIPSIS
+    GeneralizedCausalForest...
+    """
+
+    doses_: FloatArray
+    baseline_: Any
+    outcome_weights_: dict[str, float]
+    rounds_: tuple[dict[str, Any], ...]
+    seconds_: dict[str, float]
+    correction: str
+    _parts: tuple[TrainedPart, ...]
+    _fit_plan: FitPlan
+    _ground: Any  # DoseSupport, or one for each component
+    _overlap: ConditionalDensity
+    _labels: tuple[str, str]  # of dose and outcome
+
+    @abstractmethod
+    def average_dose_response(self, doses: Any = None) -> AverageDoseResponse:
+        """Average outcome at each dose."""
+
+    @abstractmethod
+    def _averages(self) -> Averager:
+        """What averages are made of."""
+
+    @property
+    def _marks(self) -> DoseMarks:
+        check_is_fitted(self)
+        return DoseMarks(self._ground.masses, self._ground.continuous, *self._labels)
+
+    def overlap_report(self, doses: Any = None, *, weak_below: float = WEAK_BELOW) -> OverlapReport:
+        """Whether the data can answer: who could have had which dose, weights, balance.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default the forest's grid and the point masses of the dose.
+        weak_below : float, default=0.1
+            A unit has weak positivity where the variance of its dose given its covariates is
+            below this share of the variance of all doses.
+
+        Returns
+        -------
+        OverlapReport
+            ``print(report)``, ``report.plot()``, ``report.messages``: what is wrong and the cure.
+
+        Notes
+        -----
+        Densities are those of the treatment weights, out of fold, where these come from a density;
+        otherwise, and for support and positivity, those of the location-scale fit to all rows.
+        Weights are chosen at the first call of an average, or here.
+        """
+        averager = self._averages()
+        if doses is None:
+            grid = np.union1d(self.doses_, self._ground.masses)
+        else:
+            grid = check_doses(doses, self._model.support)
+        rows = self._parts[0].rows
+        return report_overlap(rows, averager, self._overlap, self._ground, grid, weak_below)
+
+    def feature_importance(
+        self,
+        method: str = "gain",
+        *,
+        decay: float | Sequence[float] = 0.0,
+        max_depth: int | None = None,
+        n_repeats: int = 5,
+        random_state: int = 0,
+    ) -> Any:
+        """Importance of each feature, in the correction or in the whole curve.
+
+        Parameters
+        ----------
+        method : {"gain", "permutation"}, default="gain"
+            "gain": share of each feature in the gains of the correction's forests, over all rounds,
+            each forest counted by its share in the correction. It is free, but knows nothing of
+            the outcome model: a feature whose part in the effect the outcome model has found is
+            not needed by the forests, and where they are left out all shares are 0.
+            "permutation": rise of the curves' R-risk (`doseforest.evaluation.effect_risk`) when
+            the feature's values are shuffled between the units, in outcome model and correction
+            alike. It is about effects: a feature that moves only the level has none.
+        decay, max_depth
+            For "gain": weights of splits by depth, see `CurveForest.feature_importance`.
+        n_repeats : int, default=5
+            For "permutation": shuffles of each feature. Each costs a prediction for all rows.
+        random_state : int, default=0
+            For "permutation".
+
+        Returns
+        -------
+        FeatureImportance or PermutationImportance
+            ``values``, ``names``, ``ranked()``; the latter with ``standard_errors``.
+
+        Notes
+        -----
+        Shuffled rows are answered by the models of the folds and by the trees that have not seen
+        the row: a noise feature that the fit has learned by heart gains nothing by it. Features
+        that say the same share or hide their importance: with one shuffled the other still
+        speaks. Shuffling also makes units that do not exist.
+        """
+        check_method(method)
+        if method == "gain":
+            return super().feature_importance(decay=decay, max_depth=max_depth)
+        check_is_fitted(self)
+        return permutation_importance(
+            self._parts, self._fit_plan, n_repeats=n_repeats, seed=random_state
+        )
+
+    def summary(self) -> ModelSummary:
+        """What was fitted, on one screen: data, models, effects, overlap, time."""
+        averager = self._averages()
+        return summarise(
+            type(self).__name__,
+            self._parts,
+            averager,
+            self.overlap_report(),
+            self._ground,
+            correction=self.correction,
+            outcome_weights=self.outcome_weights_,
+            rounds=self.rounds_,
+            doses=self.doses_,
+            baseline=self.baseline_,
+            seconds=self.seconds_,
+        )
+
+    def plot_average_dose_response(
+        self,
+        doses: Any = None,
+        *,
+        level: float = 0.95,
+        show_doses: bool = True,
+        ax: Any | None = None,
+    ) -> Any:
+        """Draw the average curve with its pointwise band.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default over the forest's grid.
+        level : float, default=0.95
+            Of the intervals, one for each dose: value and standard error of
+            `average_dose_response`.
+        show_doses : bool, default=True
+            Bars at the lower edge: where the observed doses are.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        The axes.
+        """
+        pyplot()
+        marks, rows = self._marks, self._parts[0].rows
+        drawn = marks.drawn_doses(self.doses_) if doses is None else doses
+        ax = plot_average_curve(self.average_dose_response(drawn), marks, level=level, ax=ax)
+        if show_doses:
+            dose_strip(ax, rows.dose, marks, rows.weights)
+        return ax
+
+    def plot_overlap(self, doses: Any = None, *, ax: Any | None = None) -> Any:
+        """Draw who could have had which dose, and the rows that speak about it.
+
+        See `overlap_report`, which has four pictures: ``overlap_report().plot()``.
+        """
+        pyplot()
+        report = self.overlap_report(doses)
+        return overlap_plots.plot_overlap(report, label=self._marks.dose, ax=ax)
+
+    def plot_weights(self, *, ax: Any | None = None) -> Any:
+        """Draw the distribution of the treatment weights."""
+        pyplot()
+        return overlap_plots.plot_weights(self.overlap_report(), ax=ax)

@@ -1,0 +1,195 @@
+"""Whether the data can answer: density of the dose, support, weights, balance, positivity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray
+from doseforest.estimation.averaging import Averager
+from doseforest.estimation.overlap import supported, within
+from doseforest.inspection.nodes import feature_label
+from doseforest.inspection.overlap_measures import (
+    QUANTILES,
+    Balance,
+    WeightSpread,
+    covariate_balance,
+    variance_ratios,
+    weight_spread,
+    weighted_quantiles,
+)
+from doseforest.inspection.overlap_messages import overlap_messages
+from doseforest.inspection.overlap_plots import plot_report
+from doseforest.inspection.overlap_text import report_text
+from doseforest.nuisance.densities.base import ConditionalDensity
+from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.smoothing.kernel_weights import effective_sample
+
+WEAK_BELOW = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverlapReport:
+    """Overlap of the training population; made by `GeneralizedCausalForest.overlap_report`.
+
+    ``print(report)`` shows the tables and what is wrong, ``report.plot()`` draws them,
+    ``report.to_dict()`` gives columns that any frame library takes.
+    """
+
+    n_rows: int
+    doses: FloatArray  # (n_doses,)
+    masses: tuple[float, ...]  # levels of the dose, or its point masses
+    continuous: bool  # whether there are doses beside them
+    supported: FloatArray  # (n_doses,) share of units that could well have had the dose
+    kernel_sample: FloatArray  # (n_doses,) rows that speak about the dose
+    weighted_sample: FloatArray  # (n_doses,) the same after treatment weights
+    density_quantiles: FloatArray  # (7, n_doses) of pi(t | X_i); probabilities at masses
+    observed_quantiles: FloatArray  # (7,) of pi(T_i | X_i) over rows beside masses; of levels: all
+    weights_name: str  # of the treatment weights, with the power they were raised to
+    before_cap: WeightSpread
+    after_cap: WeightSpread
+    n_capped: int
+    balance: Balance
+    weak_below: float  # a variance given the covariates below this share of the overall is weak
+    weak_share: float  # share of units with such a variance
+    observed_doses: FloatArray  # (n_rows,)
+    treatment_weights: FloatArray  # (n_rows,) r, as averages use it
+    variance_ratios: FloatArray  # (n_rows,) Var(T | X_i) / Var(T)
+    sample_weights: FloatArray | None  # (n_rows,)
+    level_samples: FloatArray  # (n_masses,) weighted rows at each level or mass
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What is wrong, and the cure; empty where nothing is."""
+        return overlap_messages(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Columns by table: ``pandas.DataFrame(report.to_dict()["doses"])``."""
+        levels = [f"density_{share:.0%}" for share in QUANTILES]
+        spreads = (self.before_cap, self.after_cap)
+        return {
+            "doses": {
+                "dose": self.doses.tolist(),
+                "supported": self.supported.tolist(),
+                "kernel_sample": self.kernel_sample.tolist(),
+                "weighted_sample": self.weighted_sample.tolist(),
+                **dict(zip(levels, self.density_quantiles.tolist(), strict=True)),
+            },
+            "weights": {
+                "weights": ["before capping", "after capping"],
+                "effective_sample": [own.effective_sample for own in spreads],
+                "largest": [own.largest for own in spreads],
+                **{
+                    f"quantile_{share:.0%}": [float(own.quantiles[k]) for own in spreads]
+                    for k, share in enumerate(QUANTILES)
+                },
+            },
+            "balance": {
+                "covariate": list(self.balance.covariates),
+                **{
+                    f"{target}, {when}": values[:, k].tolist()
+                    for k, target in enumerate(self.balance.targets)
+                    for when, values in (
+                        ("before", self.balance.before),
+                        ("after", self.balance.after),
+                    )
+                },
+            },
+            "weak_share": self.weak_share,
+            "messages": list(self.messages),
+        }
+
+    def plot(self, axes: Any | None = None) -> Any:
+        """Draw support and samples, weights, balance, and the room that covariates leave the dose.
+
+        Parameters
+        ----------
+        axes : sequence of four matplotlib axes, optional
+            By default a new figure.
+
+        Returns
+        -------
+        The four axes.
+        """
+        return plot_report(self, axes)
+
+    def __str__(self) -> str:
+        return report_text(self)
+
+
+def report_overlap(
+    rows: TrainingRows,
+    averager: Averager,
+    density: ConditionalDensity,
+    support: DoseSupport,
+    doses: FloatArray,
+    weak_below: float = WEAK_BELOW,
+) -> OverlapReport:
+    """Measure the overlap of the training rows.
+
+    Parameters
+    ----------
+    density : ConditionalDensity
+        Of the dose given the covariates: what `supported` asks, and what stands in where the
+        treatment weights have no density of their own.
+    doses : array of shape (n_doses,)
+    weak_below : float
+        See `EffectViews.overlap_report`.
+    """
+    if not isinstance(weak_below, Real) or not 0 < weak_below < 1:
+        raise ValueError(
+            f"The 'weak_below' parameter must be a float in (0, 1). Got {weak_below!r} instead."
+        )
+    X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
+    own = np.ones(rows.n_rows) if sample is None else sample
+    smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
+    inside = within(support, doses)
+    if chosen.density is not None:
+        on_doses, observed = chosen.density.out_of_fold(X, inside), chosen.density.observed
+    else:
+        on_doses = density.density(X, inside)
+        observed = density.density(X, rows.dose[:, None])[:, 0]
+    beside = ~support.at_mass(rows.dose) if support.continuous else np.ones(rows.n_rows, bool)
+    before = chosen.r if chosen.uncapped is None else chosen.uncapped
+    cut = before / chosen.r  # the same for all rows but those that the cap has lowered
+    ratios = variance_ratios(density, X, rows.dose, support, sample)
+    at_mass = rows.dose[:, None] == np.array(support.masses)
+    powered = chosen.name if chosen.shrinkage in (0.0, 1.0) else f"{chosen.name}^{chosen.shrinkage}"
+    return OverlapReport(
+        n_rows=rows.n_rows,
+        doses=doses,
+        masses=support.masses,
+        continuous=support.continuous,
+        supported=np.average(supported(density, X, doses, support), axis=0, weights=sample),
+        kernel_sample=effective_sample(rows.dose, doses, *smoother, own),
+        weighted_sample=effective_sample(rows.dose, doses, *smoother, own * chosen.r),
+        density_quantiles=weighted_quantiles(on_doses, sample),
+        observed_quantiles=weighted_quantiles(
+            observed[beside], None if sample is None else sample[beside]
+        ),
+        weights_name=powered,
+        before_cap=weight_spread(before, sample),
+        after_cap=weight_spread(chosen.r, sample),
+        n_capped=int((cut > (1 + 1e-9) * cut.min()).sum()),
+        balance=covariate_balance(
+            X,
+            rows.dose,
+            chosen.r,
+            support,
+            weights=sample,
+            labels=[feature_label(rows.names, int(k)) for k in rows.treatment_columns],
+        ),
+        weak_below=float(weak_below),
+        weak_share=float(np.average(ratios < weak_below, weights=sample)),
+        observed_doses=rows.dose,
+        treatment_weights=chosen.r,
+        variance_ratios=ratios,
+        sample_weights=sample,
+        level_samples=np.array(
+            [weight_spread(chosen.r[k], own[k]).effective_sample for k in at_mass.T]
+        ),
+    )

@@ -1,0 +1,124 @@
+"""The overlap report as text: tables of doses, weights and covariates, then what is wrong."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from doseforest.inspection.overlap_measures import QUANTILES
+
+if TYPE_CHECKING:
+    from doseforest.inspection.overlap_report import OverlapReport
+
+MOST_DOSES = 11
+MOST_COVARIATES = 8
+WIDTH = 96
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, the first column to the left and the others to the right.
+
+    Examples
+    --------
+    >>> text_table(["", "rows"], [["dose 0", "12"], ["all", "1234"]])
+    ['          rows', 'dose 0      12', 'all       1234']
+    """
+    widths = [max(len(row[k]) for row in (columns, *rows)) for k in range(len(columns))]
+    lines = []
+    for first, *others in (columns, *rows):
+        cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+        lines.append("  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+    return lines
+
+
+def report_text(report: OverlapReport) -> str:
+    """Write the report; see `OverlapReport`."""
+    lines = [f"Overlap of {report.n_rows:,} rows", "", *_dose_lines(report)]
+    lines += ["", *_weight_lines(report), "", *_balance_lines(report), ""]
+    lines.append(
+        f"Weak positivity: {report.weak_share:.1%} of the units, whose dose has less than "
+        f"{report.weak_below:.0%} of its variance given covariates."
+    )
+    low, _, _, middle, *_ = report.observed_quantiles
+    kind = "density" if report.continuous else "probability"
+    lines.append(
+        f"Conditional {kind} at the observed dose: median {middle:.3g}, lowest 1 % below {low:.3g}."
+    )
+    messages = report.messages
+    lines.append("" if messages else "\nNothing is wrong with it.")
+    for message in messages:
+        lines += textwrap.wrap(f"! {message}", WIDTH, subsequent_indent="  ")
+    return "\n".join(lines).rstrip()
+
+
+def _dose_lines(report: OverlapReport) -> list[str]:
+    shown = np.arange(len(report.doses))
+    if len(shown) > MOST_DOSES:
+        spread = np.linspace(0, len(shown) - 1, MOST_DOSES).round().astype(int)
+        shown = np.union1d(spread, shown[np.isin(report.doses, report.masses)])
+    low, middle, high = (report.density_quantiles[QUANTILES.index(s)] for s in (0.05, 0.5, 0.95))
+    rows = [
+        [
+            f"{report.doses[k]:.4g}" + ("*" if _is_mass(report, float(report.doses[k])) else ""),
+            f"{report.supported[k]:.0%}",
+            f"{report.kernel_sample[k]:.0f}",
+            f"{report.weighted_sample[k]:.0f}",
+            f"{low[k]:.3g}",
+            f"{middle[k]:.3g}",
+            f"{high[k]:.3g}",
+        ]
+        for k in shown
+    ]
+    kind = "density" if report.continuous else "probability"
+    header = ["dose", "supported", "rows", "weighted rows", f"{kind} 5 %", "median", "95 %"]
+    note = ["* a point mass: its probability"] if any("*" in row[0] for row in rows) else []
+    return [*text_table(header, rows), *note]
+
+
+def _is_mass(report: OverlapReport, dose: float) -> bool:
+    return report.continuous and dose in report.masses
+
+
+def _weight_lines(report: OverlapReport) -> list[str]:
+    spreads = [("as estimated", report.before_cap), ("after the cap", report.after_cap)]
+    rows = [
+        [
+            name,
+            f"{own.effective_sample:,.0f}",
+            f"{own.largest:.3g}",
+            *(f"{own.quantiles[QUANTILES.index(share)]:.2g}" for share in (0.01, 0.5, 0.99)),
+        ]
+        for name, own in spreads
+    ]
+    header = [
+        f"weights {report.weights_name!r}",
+        "effective rows",
+        "largest",
+        "1 %",
+        "median",
+        "99 %",
+    ]
+    return text_table(header, rows)
+
+
+def _balance_lines(report: OverlapReport) -> list[str]:
+    balance = report.balance
+    worst = balance.worst()
+    order = np.argsort(-worst.max(axis=1), kind="stable")
+    rows = [
+        [
+            balance.covariates[k],
+            balance.targets[int(np.abs(balance.before[k]).argmax())],
+            f"{worst[k, 0]:.2f}",
+            f"{worst[k, 1]:.2f}",
+        ]
+        for k in order[:MOST_COVARIATES]
+    ]
+    what = "standardised difference" if balance.standardised else "correlation"
+    lines = text_table([f"largest {what}", "with", "before", "after weighting"], rows)
+    if len(order) > MOST_COVARIATES:
+        lines.append(f"and {len(order) - MOST_COVARIATES} covariates with less")
+    return lines
