@@ -384,6 +384,13 @@ def test_a_dose_with_far_tails_has_a_smooth_density(name):
     assert weights.r.std() < 0.2
 
 
+def test_the_highest_dose_has_a_density_whatever_its_last_digit():
+    rng = np.random.default_rng(0)
+    for _ in range(200):  # ends whose difference over steps, times steps, is off by a rounding
+        dose = rng.normal(size=60) * 3.7
+        assert (marginal_density(dose).at(dose) > 0).all()
+
+
 # --- known densities ----------------------------------------------------------------------------
 
 
