@@ -141,19 +141,13 @@ def checked_halves(values: Any, name: str, n_rows: int) -> NDArray[np.bool_]:
 
 def group_codes(values: Any, n_rows: int) -> IntArray:
     """Rank of each row's group among the sorted groups."""
-    if not hasattr(values, "dtype"):  # numpy would make text of a NaN among text
-        values = np.array([*values], dtype=object) if _is_flat_list(values) else values
-    groups = as_array(values, "groups")
+    groups = as_labels(values, "groups")
     if groups.shape != (n_rows,):
         raise ValueError(
             f"The 'groups' parameter must have one entry per row of X ({n_rows}). "
             f"Got shape {groups.shape} instead."
         )
-    if groups.dtype.kind in "fmM":
-        missing = bool((groups != groups).any())
-    else:
-        missing = groups.dtype.kind == "O" and any(_is_missing(group) for group in groups)
-    if missing:
+    if missing_marks(groups).any():
         raise ValueError("The 'groups' parameter must not have missing entries.")
     try:
         return np.unique(groups, return_inverse=True)[1].astype(ID_DTYPE)
@@ -162,6 +156,26 @@ def group_codes(values: Any, n_rows: int) -> IntArray:
             "The 'groups' parameter must hold values of one sortable type, such as integers or "
             f"strings. Got a mixture instead ({error})."
         ) from error
+
+
+def as_labels(values: Any, name: str) -> Array:
+    """Make an array of labels in which a missing one among text stays missing."""
+    if not hasattr(values, "dtype"):  # numpy would make text of a NaN among text
+        values = np.array([*values], dtype=object) if _is_flat_list(values) else values
+    return as_array(values, name)
+
+
+def missing_marks(labels: Array) -> NDArray[np.bool_]:
+    """Whether each entry is None, NaN or pandas' NA.
+
+    >>> missing_marks(np.array(["a", None, np.nan], dtype=object))
+    array([False,  True,  True])
+    """
+    if labels.dtype.kind in "fmM":
+        return np.asarray(labels != labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(labels.shape, bool)
+    return np.array([_is_missing(label) for label in labels.flat], bool).reshape(labels.shape)
 
 
 def _is_flat_list(values: Any) -> bool:
