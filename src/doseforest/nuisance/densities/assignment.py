@@ -4,7 +4,7 @@ Where rows of an experiment stand among rows that were only observed, a unit's d
 
     pi(t | x) = e(x) a(t | x) + (1 - e(x)) b(t | x),
 
-e(x) the chance that a row with these covariates is one of the experiment, a the density there, which
+e(x) the chance that a row with these covariates is in the experiment, a the density there, which
 is known of its rows, and b the density of the others, estimated from them alone: theirs is another
 assignment. Weights are r_i = p(T_i) / pi(T_i | X_i), p the density of all doses. The mixture asks
 less than each row's own density would: a dose that no observed row of a kind has is possible in the
