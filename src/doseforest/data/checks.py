@@ -59,6 +59,22 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
+def refuse_labels(values: Any, name: str) -> None:
+    """Raise TypeError for text where doses or levels are wanted, and say what to do about it."""
+    labels = as_labels(values, name)
+    if labels.dtype.kind == "O":
+        text = sorted({label for label in labels.flat if isinstance(label, str)})
+    else:
+        text = np.unique(labels).astype(str).tolist() if labels.dtype.kind in "US" else []
+    if text:
+        codes = ", ".join(f"{label!r}: {code}" for code, label in enumerate(text[:2]))
+        raise TypeError(
+            f"The {name!r} parameter must hold real numbers: doses, or codes of levels in an order "
+            f"that means something. Got text with {len(text)} distinct label(s), such as "
+            f"{text[0]!r}, instead: code them, for instance by .map({{{codes}, …}})."
+        )
+
+
 def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Array:
     """Finite real columns, shape (n_rows, k); a single column may be one-dimensional."""
     if values is None:

@@ -105,6 +105,7 @@ def check_training(
     table = as_table(X)
     n_rows = table.n_rows
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
+    checks.refuse_labels(treatment, "treatment")
     dose = checks.checked_columns(treatment, "treatment", n_rows, 1)[:, 0].astype(np.float64)
     weights = checks.checked_weights(sample_weight, n_rows)
     ids = checks.checked_row_ids(None, n_rows)
