@@ -1,14 +1,18 @@
 """Assignments that are known, of all rows or of some: exact weights, exact means, mixed fits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import integrate, stats
+from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
 from doseforest.data.training_rows import check_training
 from doseforest.estimation.plan import fit_basis
+from doseforest.estimation.treatment_means import treatment_means
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities import Strata, known_rows, known_weights, marginal_density
 from doseforest.treatments.polynomials import Legendre
@@ -218,6 +222,24 @@ def test_values_tell_the_means_where_they_tell_every_probability():
     assert known_rows(shares[np.arange(240), dose.astype(int)], x, dose).means(indicators) is None
     assert known_rows(np.full(240, 0.2), x, three).means(indicators) is None
     assert known_rows(np.full(240, 0.2), x, np.arange(240.0)).means(lambda t: t[:, None]) is None
+
+
+def test_means_of_observed_rows_come_from_observed_rows():
+    x, _, dose = arms()
+    rows = check_training(x, line(x, dose), dose)
+    plan = SimpleNamespace(
+        density=partly(SHARES),
+        basis=fit_basis("auto", rows),
+        treatment_model=DummyRegressor(),
+        seed=0,
+        n_threads=1,
+    )
+    means = treatment_means(rows, np.arange(240) % 4, plan)
+    # A constant out of fold has the mean of its rows as its best shrinkage.
+    unknown = np.arange(240) % 3 == 0
+    shares = [(dose[unknown] == level).mean() for level in (1, 2)]
+    np.testing.assert_allclose(means.values[unknown], np.tile(shares, (80, 1)), rtol=1e-9)
+    np.testing.assert_allclose(means.values[~unknown], SHARES[~unknown, 1:], rtol=1e-12)
 
 
 def line(x, dose, seed=0):

@@ -84,7 +84,8 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 "The 'density' parameter must be known of all rows, or leave a group for each of "
                 f"the {forest.n_folds} folds. Got {n_groups} groups without a density instead."
             )
-    if forest.correction == "kernel" and given.densities(np.arange(0), rows.dose[:1]) is None:
+    one = np.flatnonzero(given.known)[:1]
+    if forest.correction == "kernel" and given.densities(one, rows.dose[:1]) is None:
         raise ValueError(
             "The 'density' parameter must be a function, strata, probabilities of all levels or "
             "the name of a density for correction='kernel', which needs it at every dose. "

@@ -117,7 +117,7 @@ def known_weights(
     X, dose = np.asarray(X, np.float64), np.asarray(dose, np.float64)
     given = known_rows(density, X, dose, weights)
     if given.known.all():
-        r = capped(given.mean_at(dose) / given.observed, weights)
+        r = capped(given.overall() / given.observed, weights)
         return TreatmentWeights(given.name, r, Assignment(given, None, given.observed))
     estimates = _estimate(
         given,

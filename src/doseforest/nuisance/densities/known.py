@@ -17,6 +17,7 @@ from doseforest.nuisance.densities.known_rows import (
     LevelRows,
     StrataRows,
     ValueRows,
+    level_places,
     strata_densities,
 )
 from doseforest.nuisance.densities.marginal import marginal_density
@@ -108,8 +109,8 @@ def _array_rows(
             f"add up to 1. Got {values[row].tolist()} in row {row} instead."
         )
     shares = values / totals[:, None]
-    observed = shares[np.arange(len(dose)), np.searchsorted(levels, dose)]
-    return LevelRows(levels, shares, weights, known, observed)
+    observed = shares[np.arange(len(dose)), level_places(levels, dose)]
+    return LevelRows(levels, shares, dose, weights, known, observed)
 
 
 def _strata_rows(strata: Strata, dose: FloatArray, weights: FloatArray | None) -> StrataRows:

@@ -21,7 +21,6 @@ from doseforest.nuisance.densities.support import (
     DoseSupport,
     dose_support,
     quadrature_grid,
-    support_within,
 )
 from doseforest.nuisance.densities.weights import check_integral, mean_density
 
@@ -51,8 +50,8 @@ class KnownRows(Protocol):
     def densities(self, rows: IntArray, doses: FloatArray) -> FloatArray | None:
         """Densities of known rows at a grid or at their own doses; None if only some are given."""
 
-    def mean_at(self, doses: FloatArray) -> FloatArray:
-        """Mean density of the known rows at each dose, under the weights of the sample."""
+    def overall(self) -> FloatArray:
+        """Mean over all rows j of pi_j(T_i), (n_rows,), where all rows are known."""
 
     def means(self, functions: DoseFunctions) -> FloatArray | None:
         """Means of functions of the dose for every row, NaN where not known; None if none are."""
@@ -105,16 +104,11 @@ class FunctionRows:
         """Values of the function."""
         return self.density.density(self.X[rows], doses)
 
-    def mean_at(self, doses: FloatArray) -> FloatArray:
-        """Mean over the known rows, read off a grid; checked to be a density."""
-        rows = np.flatnonzero(self.known)
-        one_fold = CrossFittedDensity(
-            self.density, (self.density,), np.zeros(len(rows), np.int64), self.observed[rows]
-        )
-        own = None if self.weights is None else self.weights[rows]
-        support = dose_support(self.dose, self.weights)
-        grid = quadrature_grid(self.dose, support, self.weights)
-        return mean_density(one_fold, self.X[rows], support, grid, own).at(doses)
+    def overall(self) -> FloatArray:
+        """Mean density, read off a grid; checked to be one."""
+        one_fold = np.zeros(len(self.dose), np.int64)
+        own = CrossFittedDensity(self.density, (self.density,), one_fold, self.observed)
+        return mean_density(own, self.X, self.dose, self.weights)
 
     def means(self, functions: DoseFunctions) -> FloatArray:
         """Integrals of the functions times the density over the observed range and the masses.
@@ -148,6 +142,7 @@ class LevelRows:
 
     levels: FloatArray  # (n_levels,) ascending
     probabilities: FloatArray  # (n_rows, n_levels), rows of NaN where not known
+    dose: FloatArray  # (n_rows,)
     weights: FloatArray | None  # (n_rows,)
     known: NDArray[np.bool_]  # (n_rows,)
     observed: FloatArray  # (n_rows,)
@@ -161,11 +156,10 @@ class LevelRows:
             out = np.where(table == level, share[:, None], out)
         return out
 
-    def mean_at(self, doses: FloatArray) -> FloatArray:
-        """Mean probabilities of the levels."""
-        own = None if self.weights is None else self.weights[self.known]
-        shares = np.average(self.probabilities[self.known], axis=0, weights=own)
-        return shares[np.searchsorted(self.levels, doses)]
+    def overall(self) -> FloatArray:
+        """Mean probabilities of the rows' levels."""
+        shares = np.average(self.probabilities, axis=0, weights=self.weights)
+        return shares[level_places(self.levels, self.dose)]
 
     def means(self, functions: DoseFunctions) -> FloatArray:
         """Functions at the levels times their probabilities."""
@@ -188,13 +182,12 @@ class StrataRows:
         """Kernel densities of the strata's doses, beside their point masses."""
         return strata_densities(self.codes[rows], self.parts, doses)
 
-    def mean_at(self, doses: FloatArray) -> FloatArray:
+    def overall(self) -> FloatArray:
         """Mean of the strata's densities, by their share of the rows."""
         own = np.ones(len(self.dose)) if self.weights is None else self.weights
-        sums = self._sums(np.ones((len(self.dose), 1)))[:, 0]
-        mean = np.zeros(doses.shape)
-        for share, part in zip(sums / own[self.known].sum(), self.parts, strict=True):
-            mean += share * part.at(doses)
+        mean = np.zeros(self.dose.shape)
+        for share, part in zip(np.bincount(self.codes, own) / own.sum(), self.parts, strict=True):
+            mean += share * part.at(self.dose)
         return mean
 
     def means(self, functions: DoseFunctions) -> FloatArray:
@@ -232,13 +225,9 @@ class ValueRows:
         told = self._levels()
         return None if told is None else told.densities(rows, doses)
 
-    def mean_at(self, doses: FloatArray) -> FloatArray:
-        """Kernel density of the doses of the known rows."""
-        own = None if self.weights is None else self.weights[self.known]
-        support = self.support
-        if not self.known.all():
-            support = support_within(support, self.dose[self.known])
-        return marginal_density(self.dose[self.known], own, support=support).at(doses)
+    def overall(self) -> FloatArray:
+        """Kernel density of the doses."""
+        return marginal_density(self.dose, self.weights).at(self.dose)
 
     def means(self, functions: DoseFunctions) -> FloatArray | None:
         """Means where the values tell the probability of every level, else None."""
@@ -265,7 +254,13 @@ class ValueRows:
             if not (own.any(axis=0).all() and same and abs(one.sum() - 1) <= SAME):
                 return None
             shares = np.where(self.known[:, None], one, np.nan)
-        return LevelRows(levels, shares, self.weights, self.known, self.observed)
+        return LevelRows(levels, shares, self.dose, self.weights, self.known, self.observed)
+
+
+def level_places(levels: FloatArray, dose: FloatArray) -> IntArray:
+    """Place of each dose among the levels; rows of weight zero may have another dose."""
+    places: IntArray = np.minimum(np.searchsorted(levels, dose), len(levels) - 1)
+    return places
 
 
 def strata_densities(

@@ -93,84 +93,48 @@ def stabilised_weights(
             f"Got shape {observed.shape} instead."
         )
     if isinstance(density, CrossFittedDensity) and X is not None:
-        support = dose_support(doses, weights)
-        grid = quadrature_grid(doses, support, weights)
-        overall = mean_density(density, X, support, grid, weights).at(doses, density.folds)
+        overall = mean_density(density, X, doses, weights)
     else:
         overall = marginal_density(doses, weights).at(doses)
     smallest = np.finfo(np.float64).tiny
     return capped(overall / np.maximum(observed, smallest), weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeanDensity:
-    """Mean over the rows of each fold of their densities, read off a grid of doses."""
-
-    support: DoseSupport
-    grid: FloatArray  # (n_grid,)
-    inside: FloatArray  # (n_folds, n_grid) on the scale of the support
-    masses: FloatArray  # (n_folds, n_masses)
-    shares: FloatArray  # (n_folds,) of the rows, by weight
-
-    def at(self, doses: FloatArray, folds: IntArray | None = None) -> FloatArray:
-        """Mean at each dose, in its own fold or over all folds."""
-        if folds is None:
-            return self._read(doses, self.shares @ self.inside, self.shares @ self.masses)
-        out = np.empty(len(doses))
-        for fold, (inside, masses) in enumerate(zip(self.inside, self.masses, strict=True)):
-            rows = folds == fold
-            out[rows] = self._read(doses[rows], inside, masses)
-        return out
-
-    def _read(self, doses: FloatArray, inside: FloatArray, masses: FloatArray) -> FloatArray:
-        out = np.zeros(len(doses))
-        scale = self.support.scale
-        if len(self.grid):
-            at = np.interp(scale.forward(doses), scale.forward(self.grid), inside)
-            out = at * scale.slope(doses)
-        for mass, value in zip(self.support.masses, masses, strict=True):
-            out[doses == mass] = value
-        return out
-
-
 def mean_density(
     density: CrossFittedDensity,
     X: FloatArray,
-    support: DoseSupport,
-    grid: FloatArray,
+    dose: FloatArray,
     weights: FloatArray | None = None,
-) -> MeanDensity:
-    """Mean of pi(t | X_j) over the rows j of each fold.
+) -> FloatArray:
+    """Mean of pi(T_i | X_j) over the rows j of the fold of i, (n_rows,).
 
     Within a fold, because each fold has a density of its own: a dose that only row i has is rare to
-    the density without its fold, and common to the others. Raises ValueError where the mean does
-    not integrate to 1 over the observed doses.
-
-    Parameters
-    ----------
-    grid : array of shape (n_grid,)
-        See `quadrature_grid`.
+    the density without its fold, and common to the others. The mean is read off a grid of doses.
+    Raises ValueError where it does not integrate to 1 over the observed doses.
     """
-    own = np.ones(len(X)) if weights is None else weights
+    support = dose_support(dose, weights)
+    grid = quadrature_grid(dose, support, weights)
+    own = np.ones(len(dose)) if weights is None else weights
     # On the scale of the dose, where densities are smooth enough for lines between the points.
     places = support.scale.forward(grid)
-    inside = np.empty((len(density.by_fold), len(grid)))
-    masses = np.empty((len(density.by_fold), len(support.masses)))
-    shares = np.empty(len(density.by_fold))
+    out = np.zeros(len(dose))
     integral = 0.0
     for fold, fitted in enumerate(density.by_fold):
         rows = np.flatnonzero(density.folds == fold)
         mean = _mean_over_rows(fitted, X, rows, own, np.concatenate([grid, support.masses]))
-        inside[fold] = mean[: len(grid)] / support.scale.slope(grid)
-        masses[fold] = mean[len(grid) :]
-        shares[fold] = own[rows].sum() / own.sum()
-        integral += (np.trapezoid(inside[fold], places) + masses[fold].sum()) * shares[fold]
+        inside, masses = mean[: len(grid)] / support.scale.slope(grid), mean[len(grid) :]
+        integral += (np.trapezoid(inside, places) + masses.sum()) * own[rows].sum() / own.sum()
+        if len(grid):
+            at = np.interp(support.scale.forward(dose[rows]), places, inside)
+            out[rows] = at * support.scale.slope(dose[rows])
+        for mass, value in zip(support.masses, masses, strict=True):
+            out[rows[dose[rows] == mass]] = value
     check_integral(integral, support)
-    return MeanDensity(support, grid, inside, masses, shares)
+    return out
 
 
 def check_integral(integral: float, support: DoseSupport) -> None:
-    """Raise ValueError where the mean of given densities does not integrate to about 1."""
+    """Raise ValueError where densities do not integrate to about 1 on average over the rows."""
     if not abs(integral - 1) <= SLACK:
         raise ValueError(
             "The 'density' parameter must integrate to 1 over the doses, with the probabilities "
