@@ -73,11 +73,14 @@ def _estimated(
     plan: FitPlan,
 ) -> FloatArray:
     """Cross-fitted means of rows of one kind, from fits to rows of that kind."""
+    own = (
+        slice(None) if kind.all() else kind
+    )  # a copy would change the last bits of some regressors
     return cross_fit_means(
-        rows.treatment_features[kind],
-        functions[kind],
-        folds[kind],
-        weights=None if rows.weights is None else rows.weights[kind],
+        rows.treatment_features[own],
+        functions[own],
+        folds[own],
+        weights=None if rows.weights is None else rows.weights[own],
         regressor=plan.treatment_model,
         seed=plan.seed,
         n_threads=plan.n_threads,
