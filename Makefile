@@ -15,7 +15,8 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
-  bench-accuracy bench-adrf bench-rate bench-joint bench-scale bench-splits wheel lock clean
+  bench-accuracy bench-adrf bench-rate bench-joint bench-scale bench-splits bench-known \
+  wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -31,6 +32,7 @@ help:
 	@echo "make bench-joint     errors for two doses at once, point masses and arms"
 	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
+	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
 	@echo "make format          let ruff and clang-format rewrite the sources"
 	@echo "make lock            pin the dependencies anew"
@@ -101,6 +103,9 @@ bench-adrf: setup
 
 bench-splits: $(PEERS)
 	$(BIN)/python benchmarks/split_statistics.py
+
+bench-known: setup
+	$(BIN)/python benchmarks/known_propensities.py
 
 bench-rate: $(PEERS)
 	$(BIN)/python benchmarks/accuracy.py rate

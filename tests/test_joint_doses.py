@@ -345,6 +345,11 @@ BAD_FITS = {
         None,
         "may be 'exact' only for a dose of few levels",
     ),
+    "known density": (
+        {"density": np.ones(60), "baseline": [0.5, 0.5]},
+        None,
+        "must be the name of a density or of weights for doses of several components",
+    ),
     "arms of three": (
         {"basis": "arms", "baseline": [0.5] * 3},
         RNG.random((60, 3)),

@@ -84,9 +84,11 @@ class GeneralizedCausalForest(
         Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
     density : str, array, callable or Strata, default="auto"
         Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
-        "gaussian", "forest", "entropy", "permutation", "none"; known densities of the observed
-        doses; a function of (X, doses), X with the density features alone; or strata within which
-        the dose was randomised. "auto" picks by the estimated error of the average curve.
+        "gaussian", "forest", "entropy", "permutation", "none"; "auto" picks by the estimated error
+        of the average curve. What is known of an experiment is used as it is, by "orthogonal" too:
+        the density of each row at its own dose, (n_rows,); the probability of each level, (n_rows,
+        n_levels); a function of (X, doses), X with the density features alone; or strata within
+        which the dose was randomised. NaN (a stratum of None) marks rows that were only observed.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
@@ -144,6 +146,9 @@ class GeneralizedCausalForest(
     rounds_ : tuple of dicts
         What was chosen in each round of correction: shares, strength, gain; with swapped halves,
         the half that grew it too.
+    treatment_means_ : str or None
+        Where the means of the dose functions given the covariates come from: "known", "partly
+        known" or "estimated"; None where the correction does not need them.
     doses_, baseline_, support_
         Default grid and baseline; lowest and highest dose of the training rows.
     seconds_ : dict
@@ -342,6 +347,7 @@ class GeneralizedCausalForest(
         self.outcome_model_ = EffectForest(tuple(alone), **common)
         self.outcome_weights_ = mean_weights(parts)
         self.rounds_ = reports(parts)
+        self.treatment_means_ = parts[0].fitted.treatment_means
         self.doses_, self.support_ = plain_doses(grid), support
         self.baseline_ = np.array(plain_dose(baseline)) if is_record(grid) else baseline
         self.seconds_ = plan.stopwatch.seconds

@@ -27,3 +27,4 @@ class FittedCorrection:
     correction: Correction
     added: AddedCurves
     report: tuple[Mapping[str, Any], ...]  # one for each round: what was chosen, what it gained
+    treatment_means: str | None = None  # "known", "partly known", "estimated"; None: not used

@@ -72,6 +72,7 @@ def fit_orthogonal(
     basis: FittedBasis,
     settings: OrthogonalSettings,
     *,
+    treatment_means: FloatArray | None = None,
     n_threads: int = 1,
     stopwatch: Stopwatch | None = None,
     on_progress: Callable[[int], None] = lambda done: None,
@@ -80,6 +81,9 @@ def fit_orthogonal(
 
     Parameters
     ----------
+    treatment_means : array of shape (n_rows, n_functions - 1), optional
+        Means of the functions of the dose given the covariates, where they are known; by default
+        they are estimated.
     on_progress : callable
         Told after each forest.
     """
@@ -98,7 +102,10 @@ def fit_orthogonal(
             )
 
     functions = basis.evaluate(rows.dose)[:, 1:]
-    centred = functions - means_of(functions, rows.treatment_features, settings.treatment_model)
+    if treatment_means is None:
+        X, model = rows.treatment_features, settings.treatment_model
+        treatment_means = means_of(functions, X, model)
+    centred = functions - treatment_means
     dual = _dual_functions(functions, rows.weights)
     shape = _Shape.of(functions, rows.weights, getattr(basis, "orders", None))
     projection = fit_projection(basis, rows.dose, rows.weights)

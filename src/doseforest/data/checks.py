@@ -59,6 +59,22 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
+def refuse_labels(values: Any, name: str) -> None:
+    """Raise TypeError for text where doses or levels are wanted, and say what to do about it."""
+    labels = as_labels(values, name)
+    if labels.dtype.kind == "O":
+        text = sorted({label for label in labels.flat if isinstance(label, str)})
+    else:
+        text = np.unique(labels).astype(str).tolist() if labels.dtype.kind in "US" else []
+    if text:
+        codes = ", ".join(f"{label!r}: {code}" for code, label in enumerate(text[:2]))
+        raise TypeError(
+            f"The {name!r} parameter must hold real numbers: doses, or codes of levels in an order "
+            f"that means something. Got text with {len(text)} distinct label(s), such as "
+            f"{text[0]!r}, instead: code them, for instance by .map({{{codes}, …}})."
+        )
+
+
 def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Array:
     """Finite real columns, shape (n_rows, k); a single column may be one-dimensional."""
     if values is None:
@@ -141,19 +157,13 @@ def checked_halves(values: Any, name: str, n_rows: int) -> NDArray[np.bool_]:
 
 def group_codes(values: Any, n_rows: int) -> IntArray:
     """Rank of each row's group among the sorted groups."""
-    if not hasattr(values, "dtype"):  # numpy would make text of a NaN among text
-        values = np.array([*values], dtype=object) if _is_flat_list(values) else values
-    groups = as_array(values, "groups")
+    groups = as_labels(values, "groups")
     if groups.shape != (n_rows,):
         raise ValueError(
             f"The 'groups' parameter must have one entry per row of X ({n_rows}). "
             f"Got shape {groups.shape} instead."
         )
-    if groups.dtype.kind in "fmM":
-        missing = bool((groups != groups).any())
-    else:
-        missing = groups.dtype.kind == "O" and any(_is_missing(group) for group in groups)
-    if missing:
+    if missing_marks(groups).any():
         raise ValueError("The 'groups' parameter must not have missing entries.")
     try:
         return np.unique(groups, return_inverse=True)[1].astype(ID_DTYPE)
@@ -162,6 +172,26 @@ def group_codes(values: Any, n_rows: int) -> IntArray:
             "The 'groups' parameter must hold values of one sortable type, such as integers or "
             f"strings. Got a mixture instead ({error})."
         ) from error
+
+
+def as_labels(values: Any, name: str) -> Array:
+    """Make an array of labels in which a missing one among text stays missing."""
+    if not hasattr(values, "dtype"):  # numpy would make text of a NaN among text
+        values = np.array([*values], dtype=object) if _is_flat_list(values) else values
+    return as_array(values, name)
+
+
+def missing_marks(labels: Array) -> NDArray[np.bool_]:
+    """Whether each entry is None, NaN or pandas' NA.
+
+    >>> missing_marks(np.array(["a", None, np.nan], dtype=object))
+    array([False,  True,  True])
+    """
+    if labels.dtype.kind in "fmM":
+        return np.asarray(labels != labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(labels.shape, bool)
+    return np.array([_is_missing(label) for label in labels.flat], bool).reshape(labels.shape)
 
 
 def _is_flat_list(values: Any) -> bool:

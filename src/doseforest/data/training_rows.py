@@ -106,6 +106,7 @@ def check_training(
     table = as_table(X)
     n_rows = table.n_rows
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
+    checks.refuse_labels(treatment, "treatment")
     doses = checks.checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
     doses = doses.astype(np.float64) + 0.0  # no negative zero
     weights = checks.checked_weights(sample_weight, n_rows)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from doseforest.data.checks import as_numbers
 from doseforest.data.training_rows import TrainingRows
 from doseforest.estimation.plan import FitPlan
+from doseforest.nuisance.densities.assignment import check_kinds
+from doseforest.nuisance.densities.known import known_rows
 from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.treatments.boxes import has_levels
-from doseforest.treatments.vectors import dose_columns
+from doseforest.treatments.vectors import dose_columns, is_record
 
 
 def check_given(treatment: Any, method: str) -> None:
@@ -85,10 +86,26 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
                 f"correction='kernel', which divides by a density. Got {density!r} instead."
             )
-    elif not callable(density) and not hasattr(density, "labels"):
-        shape = as_numbers(density, "density").shape
-        if shape != (rows.n_rows,):
+        return
+    if is_record(rows.dose):
+        raise ValueError(
+            "The 'density' parameter must be the name of a density or of weights for doses of "
+            "several components; 'none' for doses that were randomised alike for everyone. "
+            f"Got {type(density).__name__} instead."
+        )
+    given = known_rows(density, rows.treatment_features, rows.dose, rows.weights)
+    check_kinds(given, rows.dose, rows.weights)
+    if not given.known.all():
+        n_groups = len(np.unique(rows.ids[~given.known]))
+        if n_groups < forest.n_folds:
             raise ValueError(
-                f"The 'density' parameter must have one value per row ({rows.n_rows}). "
-                f"Got shape {shape} instead."
+                "The 'density' parameter must be known of all rows, or leave a group for each of "
+                f"the {forest.n_folds} folds. Got {n_groups} groups without a density instead."
             )
+    one = np.flatnonzero(given.known)[:1]
+    if forest.correction == "kernel" and given.densities(one, rows.dose[:1]) is None:
+        raise ValueError(
+            "The 'density' parameter must be a function, strata, probabilities of all levels or "
+            "the name of a density for correction='kernel', which needs it at every dose. "
+            "Got values at the observed doses instead."
+        )

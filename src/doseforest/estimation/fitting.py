@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from doseforest.corrections.base import FittedCorrection
@@ -16,6 +16,7 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.estimation.bandwidths import choose_bandwidth
 from doseforest.estimation.plan import FitPlan, dose_kernel, draw_parts
+from doseforest.estimation.treatment_means import treatment_means
 from doseforest.estimation.weighting import conditional_density, weigh_treatments
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome, cross_fit_outcome
 
@@ -56,15 +57,19 @@ def _orthogonal(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) 
         growth=plan.growth,
         seed=plan.seed,
     )
-    return fit_orthogonal(
+    with plan.stopwatch("nuisances"):
+        means = treatment_means(rows, outcome.folds, plan)
+    fitted = fit_orthogonal(
         rows,
         outcome,
         plan.basis,
         settings,
+        treatment_means=means.values,
         n_threads=plan.n_threads,
         stopwatch=plan.stopwatch,
         on_progress=plan.on_progress,
     )
+    return replace(fitted, treatment_means=means.source)
 
 
 def _none(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:

@@ -5,17 +5,19 @@ p(T_i) / pi(T_i | X_i), make averages of residuals unconfounded. `choose_weights
 to trust on the data at hand.
 """
 
+from doseforest.nuisance.densities.assignment import Assignment, known_weights
 from doseforest.nuisance.densities.base import (
     ConditionalDensity,
     CrossFittedDensity,
     DensityLearner,
+    RowDensities,
     cross_fit_density,
 )
 from doseforest.nuisance.densities.binned import BinnedClassifier
 from doseforest.nuisance.densities.choose import WeightChoice, choose_weights
 from doseforest.nuisance.densities.forest_density import ForestDensity
 from doseforest.nuisance.densities.gaussian import Gaussian
-from doseforest.nuisance.densities.known import Strata, known_weights
+from doseforest.nuisance.densities.known import Strata, known_rows
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.marginal import MarginalDensity, marginal_density
 from doseforest.nuisance.densities.registry import DENSITIES, WEIGHTS
@@ -25,6 +27,7 @@ from doseforest.nuisance.densities.weights import TreatmentWeights, stabilised_w
 __all__ = [
     "DENSITIES",
     "WEIGHTS",
+    "Assignment",
     "BinnedClassifier",
     "ConditionalDensity",
     "CrossFittedDensity",
@@ -34,12 +37,14 @@ __all__ = [
     "Gaussian",
     "LocationScale",
     "MarginalDensity",
+    "RowDensities",
     "Strata",
     "TreatmentWeights",
     "WeightChoice",
     "choose_weights",
     "cross_fit_density",
     "dose_support",
+    "known_rows",
     "known_weights",
     "marginal_density",
     "stabilised_weights",

@@ -56,6 +56,17 @@ class DensityLearner(Protocol):
         """
 
 
+class RowDensities(Protocol):
+    """Densities of the training rows, from nothing that has seen their doses."""
+
+    @property
+    def observed(self) -> FloatArray:
+        """Values pi(T_i | X_i), (n_rows,)."""
+
+    def out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
+        """Densities of the training rows, (n_rows, n_doses)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CrossFittedDensity:
     """A density for new units, and one for each fold that has not seen it."""
@@ -76,6 +87,7 @@ def cross_fit_density(
     dose: FloatArray,
     folds: IntArray,
     *,
+    support: Any = None,
     weights: FloatArray | None = None,
     seed: int = 0,
     n_threads: int = 1,
@@ -93,6 +105,8 @@ def cross_fit_density(
     dose : array of shape (n_rows,)
     folds : array of shape (n_rows,)
         Fold of each row, 0, 1, …
+    support : DoseSupport, optional
+        Range and point masses, one for each component; by default those of all rows.
     weights : array of shape (n_rows,), optional
 
     Examples
@@ -107,9 +121,9 @@ def cross_fit_density(
     >>> fitted.out_of_fold(x, np.array([-1.0, 0.0, 1.0])).shape
     (400, 3)
     """
-    columns = dose_columns(dose)
-    grounds = tuple(dose_support(column, weights) for column in columns)
-    support: Any = grounds if len(columns) > 1 else grounds[0]
+    if support is None:
+        grounds = tuple(dose_support(column, weights) for column in dose_columns(dose))
+        support = grounds if len(grounds) > 1 else grounds[0]
     everyone = np.ones(len(dose), bool)
 
     def fit(kept: NDArray[np.bool_]) -> ConditionalDensity:
@@ -125,6 +139,15 @@ def cross_fit_density(
     fitted = side_by_side(fit, samples, n_threads)
     observed = _by_fold(tuple(fitted[1:]), folds, X, dose[:, None])[:, 0]
     return CrossFittedDensity(fitted[0], tuple(fitted[1:]), folds, observed)
+
+
+def check_training_table(X: FloatArray, n_rows: int) -> None:
+    """Raise ValueError for a table that cannot be the training table."""
+    if len(X) != n_rows:
+        raise ValueError(
+            f"The 'X' parameter must be the training table ({n_rows} rows). "
+            f"Got {len(X)} rows instead."
+        )
 
 
 def checked_dose_table(doses: Any, n_units: int) -> FloatArray:
@@ -146,11 +169,7 @@ def checked_dose_table(doses: Any, n_units: int) -> FloatArray:
 def _by_fold(
     densities: tuple[ConditionalDensity, ...], folds: IntArray, X: FloatArray, doses: FloatArray
 ) -> FloatArray:
-    if len(X) != len(folds):
-        raise ValueError(
-            f"The 'X' parameter must be the training table ({len(folds)} rows). "
-            f"Got {len(X)} rows instead."
-        )
+    check_training_table(X, len(folds))
     table = checked_dose_table(doses, len(X))
     out = np.empty((len(X), table.shape[-1]))
     for fold, density in enumerate(densities):

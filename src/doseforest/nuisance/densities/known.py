@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doseforest.data.checks import as_numbers, group_codes
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.densities.base import CrossFittedDensity, checked_dose_table
-from doseforest.nuisance.densities.marginal import MarginalDensity, marginal_density
-from doseforest.nuisance.densities.support import DoseSupport, dose_support
-from doseforest.nuisance.densities.weights import TreatmentWeights, density_ratios
+from doseforest.data.checks import as_labels, as_numbers, group_codes, missing_marks
+from doseforest.dtypes import FloatArray
+from doseforest.nuisance.densities.known_rows import (
+    FunctionRows,
+    KnownDensity,
+    KnownRows,
+    LevelRows,
+    StrataRows,
+    ValueRows,
+    level_places,
+    strata_densities,
+)
+from doseforest.nuisance.densities.marginal import marginal_density
+from doseforest.nuisance.densities.support import dose_support, support_within
 
-DensityFunction = Callable[[FloatArray, FloatArray], Any]
 SMALLEST_STRATUM = 10
+SLACK = 0.01  # how far from 1 the probabilities of a row may add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,145 +34,99 @@ class Strata:
     Parameters
     ----------
     labels : array of shape (n_rows,)
-        Stratum of each training row: integers or text.
+        Stratum of each training row: integers or text; None or NaN where it was not randomised.
 
     Examples
     --------
     >>> dose = np.concatenate([np.linspace(0, 1, 100), np.linspace(0, 2, 100)])
-    >>> weights = known_weights(Strata(np.repeat(["low", "high"], 100)), np.zeros((200, 1)), dose)
-    >>> weights.density.observed[[50, 150]].round(1)
+    >>> strata = Strata(np.repeat(["low", "high"], 100))
+    >>> known_rows(strata, np.zeros((200, 1)), dose).observed[[50, 150]].round(1)
     array([1. , 0.5])
     """
 
     labels: Any
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDensity:
-    """A density that was given as a function of (X, doses)."""
-
-    function: DensityFunction
-
-    def density(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Values pi(t | x), (n_units, n_doses), checked."""
-        table = checked_dose_table(doses, len(X))
-        own = np.array(np.broadcast_to(table, (len(X), table.shape[-1])))
-        values = as_numbers(self.function(X, own), "density").astype(np.float64)
-        if values.shape != own.shape:
-            raise ValueError(
-                "The 'density' parameter must give values of shape (n_units, n_doses), "
-                f"{own.shape}, for doses of that shape. Got shape {values.shape} instead."
-            )
-        bad = ~((values >= 0) & (values < np.inf))
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                "The 'density' parameter must give finite values that are not negative. "
-                f"Got {values[row, column]} in row {row} at dose {own[row, column]:g} instead."
-            )
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class StrataDensity:
-    """The density of each training row's stratum; other units have no stratum."""
-
-    codes: IntArray  # (n_rows,)
-    parts: tuple[MarginalDensity, ...]
-
-    def density(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Values pi(t | stratum), (n_rows, n_doses); X must be the training table."""
-        if len(X) != len(self.codes):
-            raise ValueError(
-                f"The 'X' parameter must be the training table ({len(self.codes)} rows): strata "
-                f"are known of its rows only. Got {len(X)} rows instead."
-            )
-        table = checked_dose_table(doses, len(X))
-        out = np.empty((len(X), table.shape[-1]))
-        for code, part in enumerate(self.parts):
-            rows = self.codes == code
-            out[rows] = part.at(table if table.ndim == 1 else table[rows])
-        return out
-
-    def mean(self, doses: FloatArray, weights: FloatArray) -> FloatArray:
-        """Mean over all rows of the density at each dose, in the doses' shape."""
-        shares = np.bincount(self.codes, weights) / weights.sum()
-        mean = np.zeros(doses.shape)
-        for share, part in zip(shares, self.parts, strict=True):
-            mean += share * part.at(doses)
-        return mean
-
-
-def known_weights(
-    density: Any,
-    X: FloatArray,
-    dose: FloatArray,
-    *,
-    weights: FloatArray | None = None,
-) -> TreatmentWeights:
-    """Weights of a dose whose density is known; it is used as it is.
+def known_rows(
+    density: Any, X: FloatArray, dose: FloatArray, weights: FloatArray | None = None
+) -> KnownRows:
+    """What a user says about the assignment of the training rows, checked.
 
     Parameters
     ----------
-    density : array of shape (n_rows,), callable or Strata
-        Values pi(T_i | X_i) of the training rows; or a function from X and doses (n_units,
-        n_doses) to densities of that shape; or the strata within which the dose was randomised.
-        At a point mass the value is a probability.
+    density : array, callable or Strata
+        Values pi(T_i | X_i) of the rows, shape (n_rows,); or, for a dose of few levels, the
+        probability of every level, shape (n_rows, n_levels), the levels ascending; or a function
+        from X and doses (n_units, n_doses) to densities of that shape; or the strata within which
+        the dose was randomised. At a point mass the value is a probability. NaN, or a stratum of
+        None, marks rows whose density is not known.
     X : array of shape (n_rows, n_features)
     dose : array of shape (n_rows,)
     weights : array of shape (n_rows,), optional
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> dose = rng.uniform(0, 2, size=500)
-    >>> flat = known_weights(lambda x, t: np.full(t.shape, 0.5), np.zeros((500, 1)), dose)
-    >>> float(flat.r.min()), float(flat.r.max())
-    (1.0, 1.0)
+    >>> shares = np.array([[0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])
+    >>> given = known_rows(shares, np.zeros((3, 1)), np.array([0.0, 1.0, 1.0]))
+    >>> given.known, given.observed
+    (array([ True,  True, False]), array([0.5, 0.8, nan]))
     """
-    X, doses = np.asarray(X, np.float64), np.asarray(dose, np.float64)
-    one_fold = np.zeros(len(doses), np.int64)
     if isinstance(density, Strata):
-        strata = _strata_density(density, doses, weights)
-        observed = strata.density(X, doses[:, None])[:, 0]
-        fitted = CrossFittedDensity(strata, (strata,), one_fold, observed)
-        own = np.ones(len(doses)) if weights is None else weights
-        ratios = strata.mean(doses, own) / observed
-        return TreatmentWeights.capping("strata", ratios, fitted, weights=weights)
-    if callable(density):
-        known = KnownDensity(density)
-        observed = _positive(known.density(X, doses[:, None])[:, 0])
-        fitted = CrossFittedDensity(known, (known,), one_fold, observed)
-        ratios = density_ratios(fitted, doses, X, weights=weights)
-        return TreatmentWeights.capping("known", ratios, fitted, weights=weights)
-    values = as_numbers(density, "density").astype(np.float64)
-    if values.shape != doses.shape:
+        given: KnownRows = _strata_rows(density, dose, weights)
+    elif callable(density):
+        function = KnownDensity(density)
+        observed = function.raw(X, dose[:, None])[0][:, 0]
+        known = ~np.isnan(observed)
+        given = FunctionRows(function, X, dose, weights, known, observed)
+    else:
+        given = _array_rows(as_numbers(density, "density").astype(np.float64), dose, weights)
+    if not given.known.any():
+        raise ValueError("The 'density' parameter must be known of some rows. Got none instead.")
+    _check_positive(given)
+    return given
+
+
+def _array_rows(
+    values: FloatArray, dose: FloatArray, weights: FloatArray | None
+) -> ValueRows | LevelRows:
+    support = dose_support(dose, weights)
+    if values.shape == dose.shape:
+        return ValueRows(dose, weights, support, ~np.isnan(values), values)
+    levels = np.array(support.masses)
+    if support.continuous or values.shape != (len(dose), len(levels)):
+        columns = "" if support.continuous else f", or one for each of the levels {levels.tolist()}"
         raise ValueError(
-            f"The 'density' parameter must have one value per row ({len(doses)}). "
+            f"The 'density' parameter must have one value per row ({len(dose)}){columns}. "
             f"Got shape {values.shape} instead."
         )
-    ratios = density_ratios(_positive(values), doses, weights=weights)
-    return TreatmentWeights.capping("known", ratios, weights=weights)
-
-
-def _positive(values: FloatArray) -> FloatArray:
-    bad = ~((values > 0) & (values < np.inf))
+    known: NDArray[np.bool_] = np.asarray(~np.isnan(values).all(axis=1))
+    totals = values.sum(axis=1)
+    bad = known & ~((values >= 0).all(axis=1) & (np.abs(totals - 1) <= SLACK))
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            "The 'density' parameter must be positive and finite at every observed dose. "
-            f"Got {values[row]} in row {row} instead."
+            "The 'density' parameter must give every known row probabilities of the levels that "
+            f"add up to 1. Got {values[row].tolist()} in row {row} instead."
         )
-    return values
+    shares = values / totals[:, None]
+    observed = shares[np.arange(len(dose)), level_places(levels, dose)]
+    return LevelRows(levels, shares, dose, weights, known, observed)
 
 
-def _strata_density(strata: Strata, dose: FloatArray, weights: FloatArray | None) -> StrataDensity:
-    labels = np.asarray(strata.labels)
-    codes = group_codes(labels, len(dose))
+def _strata_rows(strata: Strata, dose: FloatArray, weights: FloatArray | None) -> StrataRows:
+    labels = as_labels(strata.labels, "labels")
+    if labels.shape != dose.shape:
+        raise ValueError(
+            f"The 'labels' parameter of Strata must have one entry per row ({len(dose)}). "
+            f"Got shape {labels.shape} instead."
+        )
+    known = ~missing_marks(labels)
+    codes = np.full(len(dose), -1, np.int64)
+    codes[known] = group_codes(labels[known], int(known.sum()))
     own = np.ones(len(dose)) if weights is None else weights
     support = dose_support(dose, own)
     parts = []
-    for code in range(int(codes.max()) + 1):
+    for code in range(int(codes.max(initial=-1)) + 1):
         rows = np.flatnonzero((codes == code) & (own > 0))
         name = labels[np.argmax(codes == code)]
         n_doses = len(np.unique(dose[rows]))
@@ -175,14 +137,19 @@ def _strata_density(strata: Strata, dose: FloatArray, weights: FloatArray | None
                 f"{SMALLEST_STRATUM} rows with doses that vary, beside point masses too. "
                 f"Got stratum {name!s} with {len(rows)} rows and {n_doses} distinct doses instead."
             )
-        parts.append(marginal_density(dose[rows], own[rows], support=_within(support, dose[rows])))
-    return StrataDensity(codes, tuple(parts))
+        within = support_within(support, dose[rows])
+        parts.append(marginal_density(dose[rows], own[rows], support=within))
+    observed = np.full(len(dose), np.nan)
+    observed[known] = strata_densities(codes[known], tuple(parts), dose[known, None])[:, 0]
+    return StrataRows(codes, tuple(parts), dose, weights, known, observed)
 
 
-def _within(support: DoseSupport, dose: FloatArray) -> DoseSupport:
-    """Range of a stratum's doses, with the masses of all rows: a mass is one for everybody."""
-    others = dose[~support.at_mass(dose)] if support.continuous else dose
-    others = others if len(others) else dose
-    return DoseSupport(
-        float(others.min()), float(others.max()), support.masses, support.continuous, support.scale
-    )
+def _check_positive(given: KnownRows) -> None:
+    values: FloatArray = given.observed
+    bad: NDArray[np.bool_] = given.known & ~((values > 0) & (values < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            "The 'density' parameter must be positive and finite at every observed dose. "
+            f"Got {values[row]} in row {row} instead."
+        )

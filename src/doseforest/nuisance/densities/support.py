@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,11 @@ def dose_support(dose: Any, weights: Any = None) -> DoseSupport:
 
 
 def quadrature_grid(
-    dose: FloatArray, support: DoseSupport, weights: FloatArray | None = None
+    dose: FloatArray,
+    support: DoseSupport,
+    weights: FloatArray | None = None,
+    *,
+    n_points: int = GRID_POINTS,
 ) -> FloatArray:
     """Doses at which densities are averaged and integrated: equidistant ones and quantiles.
 
@@ -107,12 +111,31 @@ def quadrature_grid(
         return np.empty(0)
     beside = ~support.at_mass(dose)
     sample = dose_sample(dose[beside], None if weights is None else weights[beside])
-    quantiles = sample.quantiles(np.linspace(0.0, 1.0, GRID_POINTS))
+    quantiles = sample.quantiles(np.linspace(0.0, 1.0, n_points))
     low, high = support.scaled_ends
-    equidistant = np.linspace(low, high, GRID_POINTS)
+    equidistant = np.linspace(low, high, n_points)
     positions: FloatArray = np.union1d(equidistant, support.scale.forward(quantiles))
     # Doses closer than this are one to the trapezoid rule.
     positions = positions[np.append(True, np.diff(positions) > 1e-6 * (high - low))]
     grid = support.scale.back(positions)
     nudged = support.scale.back(positions + 1e-9 * (high - low))
     return np.clip(np.where(support.at_mass(grid), nudged, grid), support.low, support.high)
+
+
+def support_within(
+    support: DoseSupport, dose: FloatArray, *, continuous: bool | None = None
+) -> DoseSupport:
+    """Range of some rows' doses, with the masses of all rows: a mass is one for everybody.
+
+    >>> everyone = dose_support(np.append(np.zeros(30), np.linspace(0.1, 10.0, 70)))
+    >>> support_within(everyone, np.array([0.0, 0.5, 2.0]))
+    DoseSupport(low=0.5, high=2.0, masses=(0.0,), continuous=True)
+    """
+    others = dose[~support.at_mass(dose)] if support.continuous else dose
+    others = others if len(others) else dose
+    return replace(
+        support,
+        low=float(others.min()),
+        high=float(others.max()),
+        continuous=support.continuous if continuous is None else continuous,
+    )

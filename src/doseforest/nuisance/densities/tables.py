@@ -14,6 +14,7 @@ STEPS_PER_BANDWIDTH = 16
 FEWEST_STEPS = 512
 MOST_STEPS = 2**15
 REACH = 6.0  # bandwidths; beyond them a Gaussian has 1e-9 of its mass
+ROUNDING = 1e-6  # of a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class TabulatedDensity:
         """Value at each point."""
         left, share = self._places(points)
         below = self.values[left]
-        inside = (points >= self.low) & (points <= self.high)
+        slack = ROUNDING * self.step  # the last point may come out below the highest dose
+        inside = (points >= self.low - slack) & (points <= self.high + slack)
         return np.where(inside, below + share * (self.values[left + 1] - below), 0.0)
 
     def cdf(self, points: FloatArray) -> FloatArray:

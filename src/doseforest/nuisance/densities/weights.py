@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.densities.base import ConditionalDensity, CrossFittedDensity
+from doseforest.nuisance.densities.base import (
+    ConditionalDensity,
+    CrossFittedDensity,
+    RowDensities,
+)
 from doseforest.nuisance.densities.marginal import marginal_density
-from doseforest.nuisance.densities.support import dose_support, quadrature_grid
+from doseforest.nuisance.densities.support import DoseSupport, dose_support, quadrature_grid
 
 BLOCK_ROWS = 8192
 SLACK = 0.1  # how far from 1 the mean density may integrate over the observed doses
@@ -23,7 +27,7 @@ class TreatmentWeights:
 
     name: str
     r: FloatArray  # (n_rows,) of mean 1, under the sample's weights
-    density: CrossFittedDensity | None = None
+    density: RowDensities | None = None
     shrinkage: float = 1.0  # the power that r was raised to
     scores: Mapping[str, float] = field(default_factory=dict)  # of `choose_weights`
     uncapped: FloatArray | None = None  # (n_rows,) r before the cap, of mean 1; None: r itself
@@ -33,7 +37,7 @@ class TreatmentWeights:
         cls,
         name: str,
         raw: FloatArray,
-        density: CrossFittedDensity | None = None,
+        density: RowDensities | None = None,
         *,
         weights: FloatArray | None = None,
     ) -> TreatmentWeights:
@@ -164,13 +168,18 @@ def mean_density(
             out[rows] = at * support.scale.slope(dose[rows])
         for mass, value in zip(support.masses, masses, strict=True):
             out[rows[dose[rows] == mass]] = value
+    check_integral(integral, support)
+    return out
+
+
+def check_integral(integral: float, support: DoseSupport) -> None:
+    """Raise ValueError where densities do not integrate to about 1 on average over the rows."""
     if not abs(integral - 1) <= SLACK:
         raise ValueError(
             "The 'density' parameter must integrate to 1 over the doses, with the probabilities "
             f"of point masses {list(support.masses)}. Got {integral:.4g} on average over the rows "
             "instead."
         )
-    return out
 
 
 def _mean_over_rows(
