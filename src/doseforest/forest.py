@@ -32,12 +32,14 @@ from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.machine import thread_count
-from doseforest.nuisance.cross_fitting import is_binary
+from doseforest.nuisance.cross_fitting import MemberFit, is_binary
+from doseforest.nuisance.densities.encoded import with_categories
 from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.registry import WEIGHTS
 from doseforest.nuisance.densities.support import dose_support
 from doseforest.nuisance.densities.weights import TreatmentWeights
+from doseforest.nuisance.encoded_models import EncodedFit
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
 from doseforest.prediction.curve_effects import dose_table
@@ -80,8 +82,10 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     density : str, array, callable or Strata, default="auto"
         Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
         "gaussian", "forest", "entropy", "permutation", "none"; known densities of the observed
-        doses; a function of (X, doses), X with the density features alone; or strata within which
-        the dose was randomised. "auto" picks by the estimated error of the average curve.
+        doses; a function of (X, doses), X with the density features alone, categories in it as
+        their numbers, or text as its place among the labels of ``model_.categories``; or strata
+        within which the dose was randomised. "auto" picks by the estimated error of the average
+        curve.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
@@ -117,6 +121,10 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Features that trees split on; features for the nuisances only; features that models of the
         treatment see (what drives the treatment alone should not be among them).
     max_bins : int, default=64
+        Of a number; categories have a bin each, up to 1,023.
+    categorical_features : sequence of names or places, optional
+        Columns whose whole numbers are codes of categories; text and categorical columns of a
+        frame are such without being named.
     n_jobs : int, optional
         Threads; by default every core. Never changes the result.
     memory_limit : int, optional
@@ -196,6 +204,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         "controls": ["array-like", None],
         "density_features": ["array-like", None],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": ["array-like", None],
         "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
         "progress": ["boolean", None],
@@ -230,6 +239,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         controls: Sequence[Any] | None = None,
         density_features: Sequence[Any] | None = None,
         max_bins: int = 64,
+        categorical_features: Sequence[Any] | None = None,
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         progress: bool | None = None,
@@ -260,6 +270,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.controls = controls
         self.density_features = density_features
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.progress = progress
@@ -280,12 +291,15 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            numpy, pandas or polars; NaN and null are missing values.
+            numpy, pandas or polars; NaN and null are missing values. Text and categorical columns
+            of a frame, and the columns of ``categorical_features``, are categories: forests split
+            them by sets, nuisances and regressors of the user's own see numbers in their place.
         y : array of shape (n_rows,)
             Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
         treatment : array of shape (n_rows,)
             Observed doses.
         sample_weight : array of shape (n_rows,), optional
+            A row of weight 0 is as good as absent.
         groups : array of shape (n_rows,), optional
             Rows of a group share a fold and enter a tree together.
         """
@@ -298,7 +312,13 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             )
         roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
         rows = check_training(
-            X, y, treatment, sample_weight=sample_weight, groups=groups, roles=roles
+            X,
+            y,
+            treatment,
+            sample_weight=sample_weight,
+            groups=groups,
+            roles=roles,
+            categorical_features=self.categorical_features,
         )
         levels, shares = dose_sample(rows.dose, rows.weights).levels()
         if len(levels) <= FEW_LEVELS:
@@ -317,7 +337,8 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
         with plan.stopwatch("overlap"):
             self._ground = dose_support(rows.dose, rows.weights)
-            self._overlap = LocationScale().fit(
+            counts = rows.category_counts(rows.treatment_columns)
+            self._overlap = with_categories(LocationScale(), counts).fit(
                 rows.treatment_features,
                 rows.dose,
                 weights=rows.weights,
@@ -328,6 +349,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
+            "categories": rows.categories,
             "effect_columns": rows.effect_columns,
             "doses": grid,
             "baseline": baseline,
@@ -450,7 +472,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
 
     @property
     def treatment_weights_(self) -> TreatmentWeights:
-        """The weights of averages: their name, the scores of all candidates, and r of each row."""
+        """The weights of averages: name, scores of all candidates, and r of each weighted row."""
         return self._averages().weights
 
     @property
@@ -467,10 +489,13 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
 
     def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
-        stack = isinstance(self.outcome_model, str)
+        fit_outcome: MemberFit = fit_members
+        if not isinstance(self.outcome_model, str):
+            fit_outcome = RegressorFit(self.outcome_model)
+        counts = rows.category_counts()
         honesty = "none" if self.honesty == "swap" else self.honesty
         return FitPlan(
-            fit_outcome=fit_members if stack else RegressorFit(self.outcome_model),
+            fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
             basis=fit_basis(self.basis, rows),
             grid=grid,
             density=self.density,
@@ -489,6 +514,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
                 "honesty_fraction": float(self.honesty_fraction),
                 "mtry": self.mtry,
                 "max_bins": int(self.max_bins),
+                "categorical_features": list(rows.category_counts(rows.effect_columns)),
                 "n_jobs": self.n_jobs,
                 "memory_limit": self.memory_limit,
                 "progress": False,

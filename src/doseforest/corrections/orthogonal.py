@@ -27,7 +27,7 @@ from doseforest.corrections.sieve_forests import (
 )
 from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
@@ -84,20 +84,23 @@ def fit_orthogonal(
     """
     stopwatch = Stopwatch() if stopwatch is None else stopwatch
 
-    def means_of(targets: FloatArray, X: FloatArray, model: Any = None) -> FloatArray:
+    def means_of(
+        targets: FloatArray, columns: IntArray | None = None, model: Any = None
+    ) -> FloatArray:
         with stopwatch("nuisances"):
             return cross_fit_means(
-                X,
+                rows.X if columns is None else rows.X[:, columns],
                 targets,
                 outcome.folds,
                 weights=rows.weights,
                 regressor=model,
+                counts=rows.category_counts(columns),
                 seed=settings.seed,
                 n_threads=n_threads,
             )
 
     functions = basis.evaluate(rows.dose)[:, 1:]
-    centred = functions - means_of(functions, rows.treatment_features, settings.treatment_model)
+    centred = functions - means_of(functions, rows.treatment_columns, settings.treatment_model)
     dual = _dual_functions(functions, rows.weights)
     shape = _Shape.of(functions, rows.weights)
     projection = fit_projection(basis, rows.dose, rows.weights)
@@ -112,7 +115,7 @@ def fit_orthogonal(
         sums = _Sums(
             shape=shape,
             centred=centred,
-            target=residual - means_of(residual[:, None], rows.X)[:, 0],
+            target=residual - means_of(residual[:, None])[:, 0],
             curves=curves + added,
             scores=curves + added + dual * residual[:, None],
         )

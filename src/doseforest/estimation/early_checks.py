@@ -75,8 +75,8 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
             )
     elif not callable(density) and not hasattr(density, "labels"):
         shape = as_numbers(density, "density").shape
-        if shape != (rows.n_rows,):
+        if shape != (rows.n_given,):
             raise ValueError(
-                f"The 'density' parameter must have one value per row ({rows.n_rows}). "
+                f"The 'density' parameter must have one value per row ({rows.n_given}). "
                 f"Got shape {shape} instead."
             )

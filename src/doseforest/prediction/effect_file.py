@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from doseforest.corrections.stored_corrections import CHECKS, read_correction, store_correction
+from doseforest.data.table import Categories
 from doseforest.dtypes import MAX_FEATURES, Array, IntArray
+from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.stored_models import read_outcome_model, store_outcome_model
 from doseforest.prediction.effect_forest import CorrectedOutcome, EffectForest
 from doseforest.prediction.forest_file import write_model
+from doseforest.prediction.stored_categories import read_categories, store_categories
 from doseforest.prediction.value_checks import FLOATS, INTEGERS
 from doseforest.treatments.grids import SUPPORT_SLACK, DoseRange
 
@@ -49,7 +52,7 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         correction, added = store_correction(part.correction, f"parts/{number}/correction")
         parts.append({"outcome": outcome, "correction": correction})
         arrays |= own | added
-    metadata = {
+    metadata: dict[str, Any] = {
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "baseline": float(model.baseline),
@@ -57,6 +60,8 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         "bounded": bool(model.bounded),
         "parts": parts,
     }
+    if model.categories:
+        metadata["categories"] = store_categories(model.categories)
     return metadata, arrays
 
 
@@ -80,13 +85,16 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     baseline = CHECKS.dose(metadata, "baseline")
     asked = np.append(doses, baseline)
     CHECKS.require(bool(support.contains(asked, SUPPORT_SLACK).all()), "has doses out of range")
+    categories: Categories = {}
+    if "categories" in metadata:
+        categories = read_categories(metadata["categories"], n_features)
     described = metadata["parts"]
     CHECKS.require(
         isinstance(described, list) and 1 <= len(described) <= MOST_PARTS, "has no parts"
     )
     return EffectForest(
         parts=tuple(
-            _part(own, arrays, number, n_features, len(columns))
+            _part(own, arrays, number, n_features, columns, categories)
             for number, own in enumerate(described)
         ),
         n_features=n_features,
@@ -96,6 +104,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         baseline=baseline,
         support=support,
         bounded=CHECKS.flag(metadata, "bounded"),
+        categories=categories,
     )
 
 
@@ -104,13 +113,25 @@ def _part(
     arrays: Mapping[str, Array],
     number: int,
     n_features: int,
-    n_effect_features: int,
+    columns: IntArray,
+    categories: Categories,
 ) -> CorrectedOutcome:
     CHECKS.require(
         described["outcome"]["n_features"] == n_features,
         "has an outcome model of other features",
     )
-    outcome = read_outcome_model(described["outcome"], arrays)
+    outcome = read_outcome_model(described["outcome"], arrays, f"parts/{number}/outcome")
+    encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
+    CHECKS.require(
+        {own.feature: own.n_codes for own in encodings}
+        == {feature: len(labels) for feature, labels in categories.items()},
+        "has an outcome model of other categories",
+    )
+    codes = {
+        place: tuple(range(len(categories[column])))
+        for place, column in enumerate(columns.tolist())
+        if column in categories
+    }
     place = f"parts/{number}/correction"
-    correction = read_correction(described["correction"], arrays, place, n_effect_features)
+    correction = read_correction(described["correction"], arrays, place, len(columns), codes)
     return CorrectedOutcome(outcome, correction)

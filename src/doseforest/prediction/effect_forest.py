@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from doseforest.data.table import BlockSource, as_table
+from doseforest.data.categories import recoded
+from doseforest.data.table import BlockSource, Categories, as_table
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
@@ -149,6 +150,7 @@ class EffectForest(EffectMethods):
     support: DoseRange
     bounded: bool  # outcomes are kept to [0, 1]
     n_jobs: int | None = None
+    categories: Categories = field(default_factory=dict)  # labels of the categorical features
 
     @property
     def _model(self) -> EffectForest:
@@ -166,13 +168,15 @@ class EffectForest(EffectMethods):
 
     def checked_table(self, X: Any) -> BlockSource:
         """Units as blocks of rows with the features of the training table."""
-        table = as_table(X, expected_names=self.feature_names)
+        table = as_table(
+            X, expected_names=self.feature_names, with_categories=bool(self.categories)
+        )
         if table.n_features != self.n_features:
             raise ValueError(
                 f"The 'X' parameter must have {self.n_features} features, as in fit. "
                 f"Got {table.n_features} instead."
             )
-        return table
+        return recoded(table, self.categories)
 
     def check_quantity(self) -> None:
         """Raise ValueError where doses are levels, between which nothing is known."""
@@ -186,7 +190,7 @@ class EffectForest(EffectMethods):
             )
 
     def curves(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Curves of checked units at checked doses, see `dose_response`."""
+        """Curves of checked units at checked doses, see `dose_response`; categories are codes."""
         n_threads = thread_count(self.n_jobs)
         splits = np.ascontiguousarray(X[:, self.effect_columns])
         total = np.zeros((len(X), doses.shape[-1]))

@@ -51,8 +51,8 @@ def no_weights(
     return TreatmentWeights("none", np.ones(len(dose)), shrinkage=0.0)
 
 
-def density_weights(name: str) -> WeightFunction:
-    """Stabilised weights of a density in `DENSITIES`."""
+def density_weights(name: str, learner: Callable[[], DensityLearner]) -> WeightFunction:
+    """Stabilised weights of a density."""
 
     def weigh(
         X: FloatArray,
@@ -64,7 +64,7 @@ def density_weights(name: str) -> WeightFunction:
         n_threads: int = 1,
     ) -> TreatmentWeights:
         density = cross_fit_density(
-            DENSITIES[name](), X, dose, folds, weights=weights, seed=seed, n_threads=n_threads
+            learner(), X, dose, folds, weights=weights, seed=seed, n_threads=n_threads
         )
         r = stabilised_weights(density, dose, X, weights=weights)
         return TreatmentWeights(name, r, density)
@@ -79,7 +79,7 @@ DENSITIES: dict[str, Callable[[], DensityLearner]] = {
     "forest": ForestDensity,
 }
 WEIGHTS: dict[str, WeightFunction] = {
-    **{name: density_weights(name) for name in DENSITIES},
+    **{name: density_weights(name, learner) for name, learner in DENSITIES.items()},
     "entropy": entropy_weights,
     "permutation": permutation_weights,
     "none": no_weights,
