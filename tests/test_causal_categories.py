@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -136,7 +138,7 @@ def test_a_density_of_the_users_own_sees_their_codes():
 
     def density(X, doses):
         seen.append(X)
-        return np.full(doses.shape, 1 / np.ptp(DATA.dose))
+        return flat(X, doses)
 
     declared = DATA.codes * [1, 10, 1] + [0, 7, 0]  # codes 7, 17, 27 and 37
     forest = small(
@@ -144,6 +146,19 @@ def test_a_density_of_the_users_own_sees_their_codes():
     )
     forest.fit(declared, DATA.y, treatment=DATA.dose).average_effect(3.0)
     np.testing.assert_array_equal(seen[0], declared[:, 1:])
+
+
+def flat(X, doses):
+    return np.full(doses.shape, 1 / np.ptp(DATA.dose))
+
+
+def test_a_fitted_forest_can_be_pickled():
+    forest = small(correction="none", density=flat, categorical_features=[1])
+    forest.fit(DATA.codes, DATA.y, treatment=DATA.dose)
+    average = forest.average_effect(3.0)
+    again = pickle.loads(pickle.dumps(forest))
+    assert again.average_effect(3.0) == average
+    np.testing.assert_array_equal(again.dose_response(DATA.codes), forest.dose_response(DATA.codes))
 
 
 def test_a_regressor_of_the_users_own_sees_numbers():

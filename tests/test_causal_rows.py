@@ -78,8 +78,9 @@ def test_what_is_known_of_each_row_may_be_said_of_rows_without_weight_too(densit
         return forest.average_dose_response().values
 
     np.testing.assert_array_equal(fit(np.ones(N, bool)), fit(kept))
-    with pytest.raises(ValueError, match=r"one value per row \(300\)"):
-        small(density=values[kept]).fit(DATA.x, DATA.y, treatment=dose, sample_weight=weights)
+    few = values[kept] if density == "values" else Strata(labels[kept])
+    with pytest.raises(ValueError, match=r"one (value|label) per row \(300\)\. Got shape \(240,\)"):
+        small(density=few).fit(DATA.x, DATA.y, treatment=dose, sample_weight=weights)
 
 
 def repeated(counts):

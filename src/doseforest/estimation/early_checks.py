@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from doseforest.data.checks import as_numbers
 from doseforest.data.training_rows import TrainingRows
 from doseforest.estimation.plan import FitPlan
+from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.treatments.grids import FEW_LEVELS, dose_sample
 
@@ -73,10 +74,15 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
                 f"correction='kernel', which divides by a density. Got {density!r} instead."
             )
-    elif not callable(density) and not hasattr(density, "labels"):
+    elif isinstance(density, Strata):
+        _check_shape(np.shape(density.labels), rows, "The 'labels' parameter of Strata", "label")
+    elif not callable(density):
         shape = as_numbers(density, "density").shape
-        if shape != (rows.n_given,):
-            raise ValueError(
-                f"The 'density' parameter must have one value per row ({rows.n_given}). "
-                f"Got shape {shape} instead."
-            )
+        _check_shape(shape, rows, "The 'density' parameter", "value")
+
+
+def _check_shape(shape: tuple[int, ...], rows: TrainingRows, name: str, entry: str) -> None:
+    if shape != (rows.n_given,):
+        raise ValueError(
+            f"{name} must have one {entry} per row ({rows.n_given}). Got shape {shape} instead."
+        )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -99,8 +101,8 @@ def in_own_numbers(density: DensityFunction, categories: Categories) -> DensityF
     Categories that are numbers are told as these numbers; text as its code, the place of the label
     in `categories`, whose keys are columns of X.
 
-    >>> tell = in_own_numbers(lambda X, doses: X, {0: (7, 3), 1: ("b", "a")})
-    >>> tell(np.array([[0.0, 1.0], [np.nan, np.nan]]), None)
+    >>> told = in_own_numbers(lambda X, doses: X, {0: (7, 3), 1: ("b", "a")})
+    >>> told(np.array([[0.0, 1.0], [np.nan, np.nan]]), None)
     array([[ 7.,  1.],
            [nan, nan]])
     """
@@ -109,15 +111,22 @@ def in_own_numbers(density: DensityFunction, categories: Categories) -> DensityF
         for column, labels in categories.items()
         if labels and not isinstance(labels[0], str)
     }
+    return _InOwnNumbers(density, numbers) if numbers else density
 
-    def told(X: FloatArray, doses: FloatArray) -> FloatArray:
-        own = X.copy()
-        for column, values in numbers.items():
-            own[:, column] = values[np.where(np.isnan(X[:, column]), -1, X[:, column]).astype(int)]
-        result: FloatArray = density(own, doses)
-        return result
 
-    return told if numbers else density
+@dataclass(frozen=True, slots=True, eq=False)
+class _InOwnNumbers:
+    """A function of (X, doses) that sees numbers in place of codes."""
+
+    density: DensityFunction
+    numbers: Mapping[int, FloatArray]  # of each code of a column, NaN last
+
+    def __call__(self, X: FloatArray, doses: FloatArray) -> Any:
+        told = X.copy()
+        for column, values in self.numbers.items():
+            codes = X[:, column]
+            told[:, column] = values[np.where(np.isnan(codes), -1, codes).astype(np.int64)]
+        return self.density(told, doses)
 
 
 def _encoded(
