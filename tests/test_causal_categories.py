@@ -75,11 +75,11 @@ def test_the_order_of_rows_and_of_columns_and_other_codes_make_no_difference(fit
     frame = DATA.frame
     expected = fitted.effect(frame, 3.0)
     np.testing.assert_array_equal(fitted.effect(frame[["city", "income", "age"]], 3.0), expected)
-    np.testing.assert_array_equal(fitted.effect(frame[::-1], 3.0), expected[::-1])
-    few = frame[frame.city == "level 002"].astype({"city": "category"})  # its only code is 0
-    np.testing.assert_array_equal(
-        fitted.effect(few, 3.0), expected[(frame.city == "level 002").to_numpy()]
-    )
+    # Least squares of the regressor may round otherwise in another place of a table.
+    np.testing.assert_allclose(fitted.effect(frame[::-1], 3.0), expected[::-1], rtol=1e-9)
+    own = (frame.city == "level 002").to_numpy()
+    few = frame[own].astype({"city": "category"})  # its only code is 0
+    np.testing.assert_allclose(fitted.effect(few, 3.0), expected[own], rtol=1e-9)
 
 
 def test_labels_that_training_has_not_seen_count_as_missing(fitted):
