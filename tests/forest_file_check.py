@@ -48,20 +48,21 @@ def check_file(file: bytes, path: Path) -> bool:
 
 
 def _check_answers(model: Any, finite: bool) -> None:
-    n_features = (model.forest if isinstance(model, DistilledForest) else model).n_features
+    known = model.forest if isinstance(model, DistilledForest) else model
+    n_features = known.n_features
     rows = np.random.default_rng(0).normal(size=(len(ROW_SIZES), n_features)) * ROW_SIZES
     rows[2, ::2] = np.nan
-    if isinstance(model, Forest) and model.categories and n_features > MOST_COLUMNS:
+    if known.categories and n_features > MOST_COLUMNS:
         return  # making the frame takes seconds, answering it does not
     answers = _forest_answers if isinstance(model, Forest) else _effect_answers
-    for values in answers(model, _with_labels(model, rows)):
+    for values in answers(model, _with_labels(known, rows)):
         if len(values) != len(rows) or (finite and not np.isfinite(values).all()):
             raise InsaneForestError(f"answers {values}")
 
 
-def _with_labels(model: Any, rows: np.ndarray) -> Any:
+def _with_labels(model: Forest | EffectForest, rows: np.ndarray) -> Any:
     """The rows, as a frame with labels in it where features are categorical."""
-    if not isinstance(model, Forest) or not model.categories:
+    if not model.categories:
         return rows
     columns: dict[int, Any] = dict(enumerate(rows.T))
     for feature, labels in model.categories.items():

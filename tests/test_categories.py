@@ -10,12 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from doseforest import (
-    CurveForest,
-    GeneralizedCausalForest,
-    TreatmentGuard,
-    load_forest,
-)
+from doseforest import CurveForest, TreatmentGuard, load_forest
 from doseforest.data.categories import CodedTable, learn_categories, recoded
 from doseforest.data.table import ArrayTable, as_table, categories_of
 from doseforest.dtypes import CATEGORICAL
@@ -270,14 +265,6 @@ def test_a_query_with_an_impossible_code_is_refused(code):
     coded = forest(categorical_features=[0, 2]).fit(CODES, CURVES)
     with pytest.raises(ValueError, match=f"whole numbers.*Got {code} in row 3, column 0"):
         coded.predict(np.vstack([CODES[:3], [[code, 0.0, 0.0]]]))
-
-
-def test_the_causal_forest_refuses_text_as_before():
-    with pytest.raises(TypeError, match=r"numeric or boolean columns\. Got column 'city'"):
-        GeneralizedCausalForest().fit(pd.DataFrame(LABELS), AGE, treatment=np.abs(AGE))
-    coded = learn_categories(as_table(CODES), [0])
-    with pytest.raises(TypeError, match=r"numeric or boolean columns\. Got column 0"):
-        GeneralizedCausalForest().fit(coded, AGE, treatment=np.abs(AGE))
 
 
 def test_a_guard_sees_the_children_of_a_set():

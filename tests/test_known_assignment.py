@@ -385,7 +385,7 @@ BAD = {
         "Got 39 rows of which it is known",
     ),
     "one dose left": (np.where(LEVELS == 1, np.nan, 0.3), "not known, with 1 distinct doses"),
-    "labels of another table": (Strata([1, 2, 3]), r"one entry per row \(240\). Got shape \(3,\)"),
+    "labels of another table": (Strata([1, 2, 3]), r"one label per row \(240\). Got shape \(3,\)"),
     "strata of none": (Strata([None] * 240), "must be known of some rows"),
     "an impossible dose": (np.where(np.arange(240) == 5, 0.0, 0.3), "Got 0.0 in row 5"),
 }

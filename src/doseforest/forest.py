@@ -33,12 +33,14 @@ from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.inspection.effect_views import EffectViews
 from doseforest.inspection.pictures import series_label
 from doseforest.machine import thread_count
-from doseforest.nuisance.cross_fitting import is_binary
+from doseforest.nuisance.cross_fitting import MemberFit, is_binary
 from doseforest.nuisance.densities.chained import any_learner, joint_support
+from doseforest.nuisance.densities.encoded import with_categories
 from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.location_scale import LocationScale
 from doseforest.nuisance.densities.registry import WEIGHTS
 from doseforest.nuisance.densities.weights import TreatmentWeights
+from doseforest.nuisance.encoded_models import EncodedFit
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
 from doseforest.prediction.curve_effects import dose_table, one_dose
@@ -87,8 +89,10 @@ class GeneralizedCausalForest(
         "gaussian", "forest", "entropy", "permutation", "none"; "auto" picks by the estimated error
         of the average curve. What is known of an experiment is used as it is, by "orthogonal" too:
         the density of each row at its own dose, (n_rows,); the probability of each level, (n_rows,
-        n_levels); a function of (X, doses), X with the density features alone; or strata within
-        which the dose was randomised. NaN (a stratum of None) marks rows that were only observed.
+        n_levels); a function of (X, doses), X with the density features alone, categories in it as
+        their numbers, or text as its place among the labels of ``model_.categories``; or strata
+        within which the dose was randomised. NaN (a stratum of None) marks rows that were only
+        observed.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
@@ -124,6 +128,10 @@ class GeneralizedCausalForest(
         Features that trees split on; features for the nuisances only; features that models of the
         treatment see (what drives the treatment alone should not be among them).
     max_bins : int, default=64
+        Of a number; categories have a bin each, up to 1,023.
+    categorical_features : sequence of names or places, optional
+        Columns whose whole numbers are codes of categories; text and categorical columns of a
+        frame are such without being named.
     n_jobs : int, optional
         Threads; by default every core, or this task's share of them in a search of several jobs.
         Never changes the result.
@@ -207,6 +215,7 @@ class GeneralizedCausalForest(
         "controls": ["array-like", None],
         "density_features": ["array-like", None],
         "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": ["array-like", None],
         "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
         "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
         "progress": ["boolean", None],
@@ -241,6 +250,7 @@ class GeneralizedCausalForest(
         controls: Sequence[Any] | None = None,
         density_features: Sequence[Any] | None = None,
         max_bins: int = 64,
+        categorical_features: Sequence[Any] | None = None,
         n_jobs: int | None = None,
         memory_limit: int | None = None,
         progress: bool | None = None,
@@ -271,6 +281,7 @@ class GeneralizedCausalForest(
         self.controls = controls
         self.density_features = density_features
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
         self.progress = progress
@@ -291,12 +302,15 @@ class GeneralizedCausalForest(
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            numpy, pandas or polars; NaN and null are missing values.
+            numpy, pandas or polars; NaN and null are missing values. Text and categorical columns
+            of a frame, and the columns of ``categorical_features``, are categories: forests split
+            them by sets, nuisances and regressors of the user's own see numbers in their place.
         y : array of shape (n_rows,)
             Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
         treatment : array of shape (n_rows,) or (n_rows, n_components)
             Observed doses; up to three components, as two discounts, or an arm and its dose.
         sample_weight : array of shape (n_rows,), optional
+            A row of weight 0 is as good as absent.
         groups : array of shape (n_rows,), optional
             Rows of a group share a fold and enter a tree together.
         """
@@ -304,7 +318,13 @@ class GeneralizedCausalForest(
         check_given(treatment, "fit")
         roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
         rows = check_training(
-            X, y, treatment, sample_weight=sample_weight, groups=groups, roles=roles
+            X,
+            y,
+            treatment,
+            sample_weight=sample_weight,
+            groups=groups,
+            roles=roles,
+            categorical_features=self.categorical_features,
         )
         if has_levels(rows.dose, rows.weights):
             levels, shares = distinct_doses(rows.dose, rows.weights)
@@ -324,7 +344,9 @@ class GeneralizedCausalForest(
         with plan.stopwatch("overlap"):
             grounds = joint_support(rows.dose, rows.weights)
             self._ground = grounds if is_record(rows.dose) else grounds[0]
-            self._overlap = any_learner(LocationScale(), rows.dose).fit(
+            counts = rows.category_counts(rows.treatment_columns)
+            learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
+            self._overlap = learner.fit(
                 rows.treatment_features,
                 rows.dose,
                 weights=rows.weights,
@@ -335,6 +357,7 @@ class GeneralizedCausalForest(
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
+            "categories": rows.categories,
             "effect_columns": rows.effect_columns,
             "doses": grid,
             "baseline": baseline,
@@ -484,7 +507,7 @@ class GeneralizedCausalForest(
 
     @property
     def treatment_weights_(self) -> TreatmentWeights:
-        """The weights of averages: their name, the scores of all candidates, and r of each row."""
+        """The weights of averages: name, scores of all candidates, and r of each weighted row."""
         return self._averages().weights
 
     @property
@@ -501,10 +524,13 @@ class GeneralizedCausalForest(
 
     def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
-        stack = isinstance(self.outcome_model, str)
+        fit_outcome: MemberFit = fit_members
+        if not isinstance(self.outcome_model, str):
+            fit_outcome = RegressorFit(self.outcome_model)
+        counts = rows.category_counts()
         honesty = "none" if self.honesty == "swap" else self.honesty
         return FitPlan(
-            fit_outcome=fit_members if stack else RegressorFit(self.outcome_model),
+            fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
             basis=fit_basis(self.basis, rows),
             grid=grid,
             density=self.density,
@@ -523,6 +549,7 @@ class GeneralizedCausalForest(
                 "honesty_fraction": float(self.honesty_fraction),
                 "mtry": self.mtry,
                 "max_bins": int(self.max_bins),
+                "categorical_features": list(rows.category_counts(rows.effect_columns)),
                 "n_jobs": self.n_jobs,
                 "memory_limit": self.memory_limit,
                 "progress": False,

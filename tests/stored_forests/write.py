@@ -13,6 +13,7 @@ import numpy as np
 from doseforest import CurveForest, EffectForest, GeneralizedCausalForest
 from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
 from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
+from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.outcome_models import BoostedCore, Stack
 from doseforest.prediction.effect_forest import CorrectedOutcome
 from doseforest.prediction.forest_file import FORMAT_VERSION
@@ -31,6 +32,7 @@ def main() -> None:
     store_categorical_forest()
     store_wide_forest()
     store_effect_forests()
+    store_categorical_effect_forest()
 
 
 def store_categorical_forest() -> None:
@@ -76,16 +78,46 @@ def store_effect_forests() -> None:
     store("distilled_forest_", compact, compact.dose_response, x[:20])
 
 
+def store_categorical_effect_forest() -> None:
+    rng = np.random.default_rng(4)
+    x = np.column_stack([rng.integers(0, 3, 150), rng.normal(size=150), rng.integers(0, 40, 150)])
+    dose = rng.uniform(0, 4, size=150)
+    outcome = 10 + x[:, 2] % 2 + dose * 2 * x[:, 0] + rng.normal(size=150)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    forest = GeneralizedCausalForest(
+        n_trees=8,
+        min_node_size=(5, 20),
+        correction="kernel",
+        categorical_features=[0, 2],
+        baseline=1.0,
+        random_state=0,
+        n_jobs=1,
+    )
+    forest.fit(x, outcome, treatment=dose)
+    effects = with_small_outcome_models(forest.model_, x, dose, outcome)
+    queries = np.vstack([x[:20], [[9.0, np.nan, 99.0]]])
+    store("effect_forest_categorical_", effects, effects.dose_response, queries)
+    compact = forest.distill(n_trees=3, min_node_size=20)
+    store("distilled_forest_categorical_", compact, compact.dose_response, queries)
+
+
 def with_small_outcome_models(model, x, dose, outcome) -> EffectForest:
     """Stacks of the spline core alone and with a few trees: those of a fit would fill the disk."""
+    table = model.checked_table(x)
+    codes = np.concatenate([block for _, block in table.blocks()])
     parts = []
     for part in model.parts:
-        core = part.outcome.members["core"]
+        encoder = part.outcome.encoder if isinstance(part.outcome, EncodedModel) else None
+        inner, numbers = part.outcome, codes
+        if encoder is not None:
+            inner, numbers = part.outcome.model, encoder.encode(codes)
+        core = inner.members["core"]
         recipe = BoostingRecipe(8, 4, linear=True)
-        trees = fit_boosting(x, dose, outcome - core.predict(x, dose), recipe)
+        trees = fit_boosting(numbers, dose, outcome - core.predict(numbers, dose), recipe)
         members = {"core": core, "core, boosted": BoostedCore(core, trees)}
         stack = Stack(members, {"core": 0.25, "core, boosted": 0.75})
-        parts.append(CorrectedOutcome(stack, part.correction))
+        own = stack if encoder is None else EncodedModel(encoder, stack)
+        parts.append(CorrectedOutcome(own, part.correction))
     return replace(model, parts=tuple(parts))
 
 

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.category_encoding import CategoryCounts, fit_encoder
 
 BOOSTING = {
     "num_leaves": 8,
@@ -30,6 +31,7 @@ def cross_fit_means(
     *,
     weights: FloatArray | None = None,
     regressor: Any = None,
+    counts: CategoryCounts | None = None,
     seed: int = 0,
     n_threads: int = 1,
 ) -> FloatArray:
@@ -48,6 +50,8 @@ def cross_fit_means(
     weights : array of shape (n_rows,), optional
     regressor : regressor, optional
         Cloned for every target and fold; by default boosted trees.
+    counts : mapping, optional
+        Number of codes of each column of X that holds categories; models see numbers.
     n_threads : int
         Fits that run side by side, one thread each.
 
@@ -68,9 +72,11 @@ def cross_fit_means(
         rows = folds == fold
         kept = (folds >= 0) & ~rows
         own = None if weights is None else weights[kept]
-        predicted[rows, column] = _fit_predict(
-            X[kept], targets[kept, column], own, X[rows], regressor, seed
-        )
+        table, queries, target = X[kept], X[rows], targets[kept, column]
+        if counts:
+            encoder, table = fit_encoder(table, counts, target[:, None], weights=own, seed=seed)
+            queries = encoder.encode(queries)
+        predicted[rows, column] = _fit_predict(table, target, own, queries, regressor, seed)
 
     tasks = [(column, fold) for column in range(targets.shape[1]) for fold in np.unique(folds)]
     side_by_side(fit, tasks, n_threads)

@@ -89,22 +89,24 @@ def fit_orthogonal(
     """
     stopwatch = Stopwatch() if stopwatch is None else stopwatch
 
-    def means_of(targets: FloatArray, X: FloatArray, model: Any = None) -> FloatArray:
+    def means_of(
+        targets: FloatArray, columns: IntArray | None = None, model: Any = None
+    ) -> FloatArray:
         with stopwatch("nuisances"):
             return cross_fit_means(
-                X,
+                rows.X if columns is None else rows.X[:, columns],
                 targets,
                 outcome.folds,
                 weights=rows.weights,
                 regressor=model,
+                counts=rows.category_counts(columns),
                 seed=settings.seed,
                 n_threads=n_threads,
             )
 
     functions = basis.evaluate(rows.dose)[:, 1:]
     if treatment_means is None:
-        X, model = rows.treatment_features, settings.treatment_model
-        treatment_means = means_of(functions, X, model)
+        treatment_means = means_of(functions, rows.treatment_columns, settings.treatment_model)
     centred = functions - treatment_means
     dual = _dual_functions(functions, rows.weights)
     shape = _Shape.of(functions, rows.weights, getattr(basis, "orders", None))
@@ -120,7 +122,7 @@ def fit_orthogonal(
         sums = _Sums(
             shape=shape,
             centred=centred,
-            target=residual - means_of(residual[:, None], rows.X)[:, 0],
+            target=residual - means_of(residual[:, None])[:, 0],
             curves=curves + added,
             scores=curves + added + dual * residual[:, None],
         )

@@ -57,7 +57,7 @@ class TrainedPart:
 
 def mean_weights(parts: tuple[TrainedPart, ...]) -> dict[str, float]:
     """Weights of the outcome models' members, averaged over the parts."""
-    found = [part.outcome.full.weights for part in parts]
+    found = [part.outcome.weights for part in parts]
     return {name: sum(own[name] for own in found) / len(found) for name in found[0]}
 
 

@@ -242,7 +242,13 @@ def _stack(
     """
     columns = np.column_stack([*observed, residual])
     columns -= cross_fit_means(
-        rows.X, columns, outcome.folds, weights=rows.weights, seed=seed, n_threads=n_threads
+        rows.X,
+        columns,
+        outcome.folds,
+        weights=rows.weights,
+        counts=rows.category_counts(),
+        seed=seed,
+        n_threads=n_threads,
     )
     return stack_shapes(
         columns[:, :-1], columns[:, -1], weights=rows.leaf_weights, clusters=rows.ids

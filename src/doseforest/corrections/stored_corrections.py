@@ -18,9 +18,11 @@ from doseforest.corrections.stored_sieves import (
     read_orthogonal,
     store_orthogonal,
 )
+from doseforest.data.table import Categories
 from doseforest.dtypes import Array
 from doseforest.prediction.container import ForestFileError
 from doseforest.prediction.effect_forest import Correction, NoCorrection
+from doseforest.prediction.forest import Forest
 from doseforest.prediction.stored_forest import curve_width, read_forest, store_forest
 from doseforest.prediction.value_checks import LARGEST_RESULT
 from doseforest.treatments.vectors import plain_doses
@@ -60,7 +62,11 @@ def store_correction(
 
 
 def read_correction(
-    values: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str, n_features: int
+    values: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    prefix: str,
+    n_features: int,
+    codes: Categories | None = None,
 ) -> Correction:
     """Put a correction together that `store_correction` took apart.
 
@@ -72,6 +78,8 @@ def read_correction(
         With which the arrays were stored.
     n_features : int
         Features that its trees split on.
+    codes : mapping, optional
+        The categorical ones among them, with codes for labels.
 
     Raises
     ------
@@ -85,7 +93,11 @@ def read_correction(
             f"the effect forest has a correction of the unknown kind {kind!r:.80}; "
             "upgrade doseforest"
         )
-    return STORED_CORRECTIONS[kind].read(values, arrays, prefix, n_features)
+    stored = STORED_CORRECTIONS[kind]
+    correction = stored.read(values, arrays, prefix, n_features)
+    for forest in stored.forests(correction):
+        CHECKS.require(forest.categories == (codes or {}), "has a forest of other categories")
+    return correction
 
 
 def _store_stabilized(
@@ -160,11 +172,28 @@ class StoredCorrection:
     type: type
     store: Callable[[Any, str], tuple[dict[str, Any], dict[str, Array]]]
     read: Callable[[Mapping[str, Any], Mapping[str, Array], str, int], Correction]
+    forests: Callable[[Any], list[Forest]]
+
+
+def _forests_of_rounds(correction: OrthogonalCorrection) -> list[Forest]:
+    return [grown.forest for own in correction.rounds for grown in own.forests]
 
 
 STORED_CORRECTIONS: dict[str, StoredCorrection] = {
-    "orthogonal": StoredCorrection(OrthogonalCorrection, store_orthogonal, read_orthogonal),
-    "stabilized": StoredCorrection(StabilizedCorrection, _store_stabilized, _read_stabilized),
-    "kernel": StoredCorrection(PublishedCorrection, _store_published, _read_published),
-    "none": StoredCorrection(NoCorrection, _store_nothing, _read_nothing),
+    "orthogonal": StoredCorrection(
+        OrthogonalCorrection, store_orthogonal, read_orthogonal, _forests_of_rounds
+    ),
+    "stabilized": StoredCorrection(
+        StabilizedCorrection,
+        _store_stabilized,
+        _read_stabilized,
+        lambda correction: [own.forest for own in correction.forests],
+    ),
+    "kernel": StoredCorrection(
+        PublishedCorrection,
+        _store_published,
+        _read_published,
+        lambda correction: [correction.forest],
+    ),
+    "none": StoredCorrection(NoCorrection, _store_nothing, _read_nothing, lambda correction: []),
 }

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.data.feature_places import feature_places
 from doseforest.data.table import BlockSource, Categories, Label, categories_of, column_label
-from doseforest.data.training_rows import feature_places
 from doseforest.dtypes import FloatArray, IntArray
 
 LARGEST_CODE = 2**53  # whole numbers up to here are exact in float64

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data import checks
-from doseforest.data.table import as_table
+from doseforest.data.categories import learn_categories
+from doseforest.data.feature_places import feature_places
+from doseforest.data.table import ArrayTable, Categories, as_table, categories_of
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.treatments.vectors import MAX_COMPONENTS, vectors
 
@@ -40,6 +41,8 @@ class TrainingRows:
     effect_columns: IntArray  # that trees split on
     treatment_columns: IntArray  # that models of the treatment see
     grows: NDArray[np.bool_] | None = None  # (n_rows,) rows for nuisances and growth; others fill
+    categories: Categories = field(default_factory=dict)  # labels of the features that hold codes
+    given: NDArray[np.bool_] | None = None  # which of the rows given these are; None: all
 
     @property
     def n_rows(self) -> int:
@@ -55,6 +58,24 @@ class TrainingRows:
     def treatment_features(self) -> FloatArray:
         """Covariates that explain the treatment."""
         return self.X[:, self.treatment_columns]
+
+    def of_given(self, values: Any) -> Any:
+        """Entries of these rows among one for each row that was given."""
+        return values if self.given is None else np.asarray(values)[self.given]
+
+    @property
+    def n_given(self) -> int:
+        """Number of rows that were given, those without weight among them."""
+        return self.n_rows if self.given is None else len(self.given)
+
+    def category_counts(self, columns: IntArray | None = None) -> dict[int, int]:
+        """Number of codes of each column that holds codes: of X, or of some columns of X."""
+        taken = np.arange(self.X.shape[1]) if columns is None else columns
+        return {
+            place: len(self.categories[column])
+            for place, column in enumerate(taken.tolist())
+            if column in self.categories
+        }
 
     def growing_on(self, grows: NDArray[np.bool_]) -> TrainingRows:
         """Return the same rows, some for nuisances and growth, the others for leaves."""
@@ -93,8 +114,11 @@ def check_training(
     sample_weight: Any = None,
     groups: Any = None,
     roles: FeatureRoles | None = None,
+    categorical_features: Any = None,
 ) -> TrainingRows:
     """Check everything that an estimator of effects is given.
+
+    Rows without weight are left out: a fit is the same as without them. Categories become codes.
 
     Examples
     --------
@@ -103,7 +127,7 @@ def check_training(
     (40, array([0, 1]))
     """
     roles = FeatureRoles() if roles is None else roles
-    table = as_table(X)
+    table = as_table(X, with_categories=True)
     n_rows = table.n_rows
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
     checks.refuse_labels(treatment, "treatment")
@@ -126,6 +150,16 @@ def check_training(
             "The 'treatment' parameter must vary: a constant dose has no effect to learn. "
             f"Got {doses[kept][0, constant][0]:g} in every row{column} instead."
         )
+    values = np.concatenate([block for _, block in table.blocks()])
+    if not kept.all():
+        values, outcome, doses = values[kept], outcome[kept], doses[kept]
+        own = checks.checked_columns(sample_weight, "sample_weight", n_rows, 1)[kept]
+        weights = checks.checked_weights(own, len(own))
+        ids = np.unique(ids[kept], return_inverse=True)[1].astype(ids.dtype)
+    source = ArrayTable(values, table.names, categories=categories_of(table))
+    coded = learn_categories(source, categorical_features)
+    if coded is not source:
+        values = np.concatenate([block for _, block in coded.blocks()])
     everything = np.arange(table.n_features)
     controls = feature_places(roles.controls, "controls", table.names, table.n_features)
     effect = feature_places(roles.effect, "effect_features", table.names, table.n_features)
@@ -144,7 +178,7 @@ def check_training(
     if not len(effect):
         raise ValueError("The 'controls' parameter must leave a feature to split on. Got all.")
     return TrainingRows(
-        X=np.concatenate([block for _, block in table.blocks()]),
+        X=values,
         names=table.names,
         dose=vectors(doses),
         y=outcome,
@@ -152,42 +186,8 @@ def check_training(
         ids=ids,
         effect_columns=effect,
         treatment_columns=everything if density is None else density,
-    )
-
-
-def feature_places(
-    features: Sequence[Any] | None, name: str, names: tuple[str, ...] | None, n_features: int
-) -> IntArray | None:
-    """Places of features given by name or by place, ascending; None for None.
-
-    Examples
-    --------
-    >>> feature_places(["b", 0], "controls", ("a", "b"), 2)
-    array([0, 1])
-    """
-    if features is None:
-        return None
-    if isinstance(features, str | bytes) or not np.iterable(features):
-        raise TypeError(
-            f"The {name!r} parameter must be a list of feature names or places. "
-            f"Got {features!r} instead."
-        )
-    places = [_place(feature, name, names, n_features) for feature in features]
-    if not places and name not in ("controls", "categorical_features"):
-        raise ValueError(f"The {name!r} parameter must name at least one feature. Got none.")
-    return np.unique(np.array(places, dtype=np.int64))
-
-
-def _place(feature: Any, name: str, names: tuple[str, ...] | None, n_features: int) -> int:
-    if isinstance(feature, str) and names is not None and feature in names:
-        return names.index(feature)
-    if isinstance(feature, Integral) and not isinstance(feature, bool):
-        place = int(feature)
-        if 0 <= place < n_features:
-            return place
-    known = f"places 0 to {n_features - 1}" + (f" or names such as {names[0]!r}" if names else "")
-    raise ValueError(
-        f"The {name!r} parameter must hold features of X: {known}. Got {feature!r} instead."
+        categories=categories_of(coded),
+        given=None if kept.all() else kept,
     )
 
 

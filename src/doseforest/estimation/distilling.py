@@ -35,13 +35,17 @@ def distill(
         min_node_size=min_node_size,
         honesty="none",  # the curves carry no noise of their own
         sample_fraction=SAMPLE_FRACTION,
+        categorical_features=list(model.categories),
         random_state=seed,
         n_jobs=n_jobs,
     ).fit(X, curves, doses=None if is_record(grid) else grid, sample_weight=weights)
     exact = _effects(curves, grid, model.baseline)
     lost = _effects(forest.predict_oob(X), grid, model.baseline) - exact
     return DistilledForest(
-        forest=replace(forest.forest_, feature_names=model.feature_names),
+        # It was grown on codes, whose labels the model knows.
+        forest=replace(
+            forest.forest_, feature_names=model.feature_names, categories=model.categories
+        ),
         baseline=model.baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
         spread=float(exact.std()),

@@ -11,8 +11,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.data.training_rows import TrainingRows
 from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.weighting import given_density
 from doseforest.nuisance.densities.assignment import check_kinds
-from doseforest.nuisance.densities.known import known_rows
+from doseforest.nuisance.densities.known import Strata, known_rows
 from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.treatments.boxes import has_levels
 from doseforest.treatments.vectors import dose_columns, is_record
@@ -93,7 +94,9 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
             "several components; 'none' for doses that were randomised alike for everyone. "
             f"Got {type(density).__name__} instead."
         )
-    given = known_rows(density, rows.treatment_features, rows.dose, rows.weights)
+    _check_length(rows, density)
+    own = given_density(rows, density)
+    given = known_rows(own, rows.treatment_features, rows.dose, rows.weights)
     check_kinds(given, rows.dose, rows.weights)
     if not given.known.all():
         n_groups = len(np.unique(rows.ids[~given.known]))
@@ -108,4 +111,18 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
             "The 'density' parameter must be a function, strata, probabilities of all levels or "
             "the name of a density for correction='kernel', which needs it at every dose. "
             "Got values at the observed doses instead."
+        )
+
+
+def _check_length(rows: TrainingRows, density: Any) -> None:
+    """Raise ValueError unless there is an entry for each row that was given to fit."""
+    if callable(density):
+        return
+    strata = isinstance(density, Strata)
+    entries = density.labels if strata else density
+    name = "The 'labels' parameter of Strata" if strata else "The 'density' parameter"
+    if np.shape(entries)[:1] != (rows.n_given,):
+        raise ValueError(
+            f"{name} must have one {'label' if strata else 'value'} per row ({rows.n_given}). "
+            f"Got shape {np.shape(entries)} instead."
         )

@@ -17,6 +17,7 @@ from doseforest.corrections.conditional_means import cross_fit_means
 from doseforest.data.training_rows import FEWEST_ROWS, TrainingRows
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.weighting import given_density
 from doseforest.nuisance.densities.known import known_rows
 
 KNOWN, PARTLY_KNOWN, ESTIMATED = "known", "partly known", "estimated"
@@ -50,7 +51,8 @@ def treatment_means(rows: TrainingRows, folds: IntArray, plan: FitPlan) -> Treat
     everyone = np.ones(rows.n_rows, bool)
     if isinstance(plan.density, str):
         return TreatmentMeans(_estimated(everyone, functions, rows, folds, plan), ESTIMATED)
-    given = known_rows(plan.density, rows.treatment_features, rows.dose, rows.weights)
+    density = given_density(rows, plan.density)
+    given = known_rows(density, rows.treatment_features, rows.dose, rows.weights)
     exact = given.means(lambda doses: plan.basis.evaluate(doses)[:, 1:])
     if exact is not None and given.known.all():
         return TreatmentMeans(exact, KNOWN)
@@ -73,15 +75,15 @@ def _estimated(
     plan: FitPlan,
 ) -> FloatArray:
     """Cross-fitted means of rows of one kind, from fits to rows of that kind."""
-    own = (
-        slice(None) if kind.all() else kind
-    )  # a copy would change the last bits of some regressors
+    # A copy would change the last bits of some regressors.
+    own = slice(None) if kind.all() else kind
     return cross_fit_means(
         rows.treatment_features[own],
         functions[own],
         folds[own],
         weights=None if rows.weights is None else rows.weights[own],
         regressor=plan.treatment_model,
+        counts=rows.category_counts(rows.treatment_columns),
         seed=plan.seed,
         n_threads=plan.n_threads,
     )

@@ -2,55 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
+from doseforest.nuisance.category_encoding import fit_encoder
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities.assignment import known_weights
 from doseforest.nuisance.densities.base import RowDensities, cross_fit_density
 from doseforest.nuisance.densities.chained import any_learner
-from doseforest.nuisance.densities.choose import WeightChoice, choose_weights
-from doseforest.nuisance.densities.registry import DENSITIES, WEIGHTS
+from doseforest.nuisance.densities.choose import AUTO, WeightChoice, choose_weights
+from doseforest.nuisance.densities.encoded import (
+    encoded_table,
+    in_own_numbers,
+    named_weights,
+    with_categories,
+)
+from doseforest.nuisance.densities.known import Strata
+from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.nuisance.densities.weights import TreatmentWeights
+from doseforest.treatments.vectors import components
 
 DEFAULT_DENSITY = "location_scale"
 
 
 def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) -> WeightChoice:
     """Weights r of the training rows, as the user asked for them."""
+    X, counts = rows.treatment_features, rows.category_counts(rows.treatment_columns)
     folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
-    X, density = rows.treatment_features, plan.density
-    if isinstance(density, str) and density == "auto":
-        return choose_weights(
-            X,
-            rows.dose,
-            residual,
-            folds,
-            plan.grid,
-            weights=rows.weights,
-            seed=plan.seed,
-            n_threads=plan.n_threads,
+    shared: dict[str, Any] = {
+        "weights": rows.weights,
+        "seed": plan.seed,
+        "n_threads": plan.n_threads,
+    }
+
+    def named(name: str) -> TreatmentWeights:
+        return named_weights(name, X, rows.dose, folds, counts, **shared)
+
+    if not isinstance(plan.density, str):
+        return WeightChoice(_known(rows, plan), {}, correct=True, strength=1.0)
+    if plan.density != "auto":
+        return WeightChoice(named(plan.density), {}, correct=True, strength=1.0)
+    table = X
+    if counts:
+        doses = components(rows.dose)
+        targets = np.column_stack([residual, doses])
+        _, table = fit_encoder(
+            X, counts, targets, doses=doses, weights=rows.weights, seed=plan.seed
         )
-    if isinstance(density, str):
-        chosen = WEIGHTS[density](
-            X, rows.dose, folds, weights=rows.weights, seed=plan.seed, n_threads=plan.n_threads
-        )
-    else:
-        chosen = _known(rows, plan)
-    return WeightChoice(chosen, {}, correct=True, strength=1.0)
+    candidates = [named(name) for name in AUTO]
+    return choose_weights(
+        table, rows.dose, residual, folds, plan.grid, candidates=candidates, **shared
+    )
 
 
 def conditional_density(rows: TrainingRows, plan: FitPlan) -> RowDensities:
     """The density of the dose given the covariates that the published correction divides by."""
-    X, density = rows.treatment_features, plan.density
+    density = plan.density
     if not isinstance(density, str):
         known = _known(rows, plan).density
         assert known is not None  # what is known has a density
         return known
     name = DEFAULT_DENSITY if density == "auto" else density
+    counts = rows.category_counts(rows.treatment_columns)
     return cross_fit_density(
-        any_learner(DENSITIES[name](), rows.dose),
-        X,
+        any_learner(with_categories(DENSITIES[name](), counts), rows.dose),
+        rows.treatment_features,
         rows.dose,
         draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
         weights=rows.weights,
@@ -61,10 +81,12 @@ def conditional_density(rows: TrainingRows, plan: FitPlan) -> RowDensities:
 
 def _known(rows: TrainingRows, plan: FitPlan) -> TreatmentWeights:
     """Weights of a density that is known, of some rows at least; others' is estimated."""
+    X, counts = rows.treatment_features, rows.category_counts(rows.treatment_columns)
     return known_weights(
-        plan.density,
-        rows.treatment_features,
+        given_density(rows, plan.density),
+        X,
         rows.dose,
+        table=encoded_table(X, rows.dose, counts, rows.weights, plan.seed),
         ids=rows.ids,
         n_folds=plan.n_folds,
         learner=DENSITIES[DEFAULT_DENSITY](),
@@ -72,3 +94,17 @@ def _known(rows: TrainingRows, plan: FitPlan) -> TreatmentWeights:
         seed=plan.seed + 1,
         n_threads=plan.n_threads,
     )
+
+
+def given_density(rows: TrainingRows, density: Any) -> Any:
+    """A known density of the training rows, of what a user gave for the rows given to fit.
+
+    A function is told categories as its user knows them.
+    """
+    if isinstance(density, Strata):
+        return Strata(rows.of_given(density.labels))
+    if callable(density):
+        columns = rows.treatment_columns.tolist()
+        known = {k: rows.categories[own] for k, own in enumerate(columns) if own in rows.categories}
+        return in_own_numbers(density, known)
+    return rows.of_given(density)

@@ -14,15 +14,23 @@ import numpy as np
 
 from doseforest.corrections.conditional_means import cross_fit_means
 from doseforest.data import checks
-from doseforest.data.table import as_table
+from doseforest.data.categories import learn_categories
+from doseforest.data.table import BlockSource, as_table, categories_of
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.evaluation.effect_errors import CurveModel
 from doseforest.machine import thread_count
 from doseforest.nuisance.boosting import LINEAR_TREES, PLAIN_TREES, fit_boosting
+from doseforest.nuisance.category_encoding import fit_encoder
 from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.treatments.grids import FEW_LEVELS, check_count, dose_sample
-from doseforest.treatments.vectors import MAX_COMPONENTS, dose_columns, plain_doses, vectors
+from doseforest.treatments.vectors import (
+    MAX_COMPONENTS,
+    components,
+    dose_columns,
+    plain_doses,
+    vectors,
+)
 
 N_CELLS = {1: 10, 2: 4, 3: 3}  # of a quantity, with equal shares of the rows, by components
 LEAST_CHANCE = 1e-6  # of a cell, before they are made to add up to 1
@@ -148,14 +156,14 @@ def fit_yardstick(
     >>> gap.value < -3 * gap.standard_error
     True
     """
-    table = as_table(X)
+    table = as_table(X, with_categories=True)
     n_rows = table.n_rows
-    features = np.concatenate([block for _, block in table.blocks()])
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
     columns = checks.checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
     dose = vectors(columns.astype(np.float64))
     weights = checks.checked_weights(sample_weight, n_rows)
     given = None if weights is None else weights.astype(np.float64)
+    features = _numbers(table, outcome, dose, given, random_state)
     clusters = np.arange(n_rows) if groups is None else checks.group_codes(groups, n_rows)
     folds = _folds(clusters, given, n_folds, random_state)
     common: dict[str, Any] = {
@@ -266,6 +274,20 @@ def mean_risk(per_row: FloatArray, weights: FloatArray, clusters: IntArray) -> E
     n_drawn = int(present.sum())
     error = float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
     return EffectRisk(value, error, per_row, weights, clusters)
+
+
+def _numbers(
+    table: BlockSource, y: FloatArray, dose: DoseArray, weights: FloatArray | None, seed: int
+) -> FloatArray:
+    """The table's numbers, and numbers in place of its categories, learned out of fold."""
+    coded = learn_categories(table, None)
+    values = np.concatenate([block for _, block in coded.blocks()])
+    counts = {column: len(labels) for column, labels in categories_of(coded).items()}
+    if not counts:
+        return values
+    doses = components(dose)
+    targets = np.column_stack([y, doses])
+    return fit_encoder(values, counts, targets, doses=doses, weights=weights, seed=seed)[1]
 
 
 def _folds(clusters: IntArray, weights: FloatArray | None, n_folds: int, seed: int) -> IntArray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.data.training_rows import feature_places
+from doseforest.data.feature_places import feature_places
 from doseforest.dtypes import FloatArray
 from doseforest.inspection import curve_plots, effect_plots
 from doseforest.inspection.curve_plots import UnitColours, spread_units

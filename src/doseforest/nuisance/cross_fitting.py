@@ -10,7 +10,8 @@ import numpy as np
 
 from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.outcome_models import OutcomeModel, Stack
+from doseforest.nuisance.encoded_models import stacked
+from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.nuisance.outcome_stack import convex_weights
 
 
@@ -53,7 +54,8 @@ class FoldModels:
 class CrossFittedOutcome:
     """An outcome model for new units, and others that have not seen the training rows."""
 
-    full: Stack
+    full: OutcomeModel
+    weights: Mapping[str, float]  # of its members
     repeats: tuple[FoldModels, ...]
     observed: FloatArray  # (n_rows,) out-of-fold prediction at each row's own dose
 
@@ -158,11 +160,12 @@ def cross_fit_outcome(
         mixture = dict(zip(names, shares.tolist(), strict=True))
         mixtures.append(shares)
         observed += predictions @ shares / len(folds)
-        models = tuple(Stack(members, mixture) for members in by_fold)
+        models = tuple(stacked(members, mixture) for members in by_fold)
         repeats.append(FoldModels(own_folds, models))
-    mean_shares = np.mean(mixtures, axis=0)
+    mean_shares = dict(zip(names, np.mean(mixtures, axis=0).tolist(), strict=True))
     return CrossFittedOutcome(
-        full=Stack(full, dict(zip(names, mean_shares.tolist(), strict=True))),
+        full=stacked(full, mean_shares),
+        weights=mean_shares,
         repeats=tuple(repeats),
         observed=observed,
     )

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from doseforest.dtypes import MAX_FEATURES, Array
+from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
 from doseforest.nuisance.spline_model import SplineCore
+from doseforest.nuisance.stored_encoders import read_encoder, store_encoder
 from doseforest.nuisance.stored_parts import (
     OWNER,
     checked_count,
@@ -35,7 +37,7 @@ def store_outcome_model(
 
     Parameters
     ----------
-    model : Stack, SplineCore, TreeEnsemble or BoostedCore
+    model : Stack, SplineCore, TreeEnsemble, BoostedCore, or one of them behind an encoder
     prefix : str, default="outcome"
         Of the arrays' names, to keep them apart from others in one file.
 
@@ -57,6 +59,11 @@ def store_outcome_model(
     >>> np.array_equal(again.predict(x, t), trees.predict(x, t))
     True
     """
+    if isinstance(model, EncodedModel):
+        encoder, numbers = store_encoder(model.encoder, prefix)
+        inner, arrays = store_outcome_model(model.model, prefix)
+        described = {"n_features": model.encoder.n_features, "encoder": encoder, "encoded": inner}
+        return described, numbers | arrays
     shelf = _Shelf(prefix)
     shelf.put(model)
     if len(shelf.n_features) != 1:
@@ -67,7 +74,9 @@ def store_outcome_model(
     return {"n_features": shelf.n_features.pop(), "models": shelf.descriptions}, shelf.arrays
 
 
-def read_outcome_model(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> OutcomeModel:
+def read_outcome_model(
+    metadata: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "outcome"
+) -> OutcomeModel:
     """Put a model together that `store_outcome_model` took apart.
 
     Raises
@@ -77,10 +86,12 @@ def read_outcome_model(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     """
     try:
         n_features = checked_count(metadata, "n_features", 0, MAX_FEATURES)
-        models: list[OutcomeModel] = []
-        for description in metadata["models"]:
-            models.append(_read(description, models, arrays, n_features))
-        require(len(models) > 0, "is empty")
+        if "encoder" not in metadata:
+            return _read_numeric(metadata, arrays, n_features)
+        encoder = read_encoder(metadata["encoder"], arrays, prefix, n_features)
+        inner = metadata["encoded"]
+        n_columns = checked_count(inner, "n_features", encoder.n_columns, encoder.n_columns)
+        return EncodedModel(encoder, _read_numeric(inner, arrays, n_columns))
     except ForestFileError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -88,6 +99,16 @@ def read_outcome_model(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
             f"the description of the {OWNER} is not valid ({type(error).__name__}: {error}); "
             f"the file is damaged, save the {OWNER} again"
         ) from error
+
+
+def _read_numeric(
+    metadata: Mapping[str, Any], arrays: Mapping[str, Array], n_features: int
+) -> OutcomeModel:
+    """Read a model of numbers, without an encoder."""
+    models: list[OutcomeModel] = []
+    for description in metadata["models"]:
+        models.append(_read(description, models, arrays, n_features))
+    require(len(models) > 0, "is empty")
     return models[-1]
 
 
@@ -95,6 +116,8 @@ def outcome_components(model: OutcomeModel) -> set[int]:
     """Numbers of components of the doses that the parts of a model are of; one if they fit."""
     if isinstance(model, Stack):
         return set().union(*map(outcome_components, model.members.values()))
+    if isinstance(model, EncodedModel):
+        return outcome_components(model.model)
     if isinstance(model, BoostedCore):
         return outcome_components(model.core) | outcome_components(model.trees)
     if isinstance(model, SplineCore):

@@ -11,7 +11,9 @@ import numpy as np
 from doseforest.corrections.kernel_curves import PublishedCorrection, StabilizedCorrection
 from doseforest.corrections.sieve_forests import OrthogonalCorrection
 from doseforest.corrections.stored_corrections import CHECKS, read_correction, store_correction
+from doseforest.data.table import Categories
 from doseforest.dtypes import MAX_FEATURES, Array, IntArray
+from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.stored_models import (
     outcome_components,
     read_outcome_model,
@@ -19,6 +21,7 @@ from doseforest.nuisance.stored_models import (
 )
 from doseforest.prediction.effect_forest import CorrectedOutcome, Correction, EffectForest
 from doseforest.prediction.forest_file import write_model
+from doseforest.prediction.stored_categories import read_categories, store_categories
 from doseforest.prediction.value_checks import FLOATS, INTEGERS
 from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import SUPPORT_SLACK, DoseRange
@@ -57,7 +60,7 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         correction, added = store_correction(part.correction, f"parts/{number}/correction")
         parts.append({"outcome": outcome, "correction": correction})
         arrays |= own | added
-    metadata = {
+    metadata: dict[str, Any] = {
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "baseline": plain_dose(model.baseline),
@@ -65,6 +68,8 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         "bounded": bool(model.bounded),
         "parts": parts,
     }
+    if model.categories:
+        metadata["categories"] = store_categories(model.categories)
     return metadata, arrays
 
 
@@ -89,13 +94,16 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     baseline = CHECKS.one_dose(metadata["baseline"], "baseline", support.n_components)
     asked = np.append(doses, baseline)
     CHECKS.require(bool(support.contains(asked, SUPPORT_SLACK).all()), "has doses out of range")
+    categories: Categories = {}
+    if "categories" in metadata:
+        categories = read_categories(metadata["categories"], n_features)
     described = metadata["parts"]
     CHECKS.require(
         isinstance(described, list) and 1 <= len(described) <= MOST_PARTS, "has no parts"
     )
     return EffectForest(
         parts=tuple(
-            _part(own, arrays, number, n_features, len(columns), support.n_components)
+            _part(own, arrays, number, n_features, columns, categories, support.n_components)
             for number, own in enumerate(described)
         ),
         n_features=n_features,
@@ -105,6 +113,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         baseline=baseline,
         support=support,
         bounded=CHECKS.flag(metadata, "bounded"),
+        categories=categories,
     )
 
 
@@ -113,16 +122,28 @@ def _part(
     arrays: Mapping[str, Array],
     number: int,
     n_features: int,
-    n_effect_features: int,
+    columns: IntArray,
+    categories: Categories,
     width: int,
 ) -> CorrectedOutcome:
     CHECKS.require(
         described["outcome"]["n_features"] == n_features,
         "has an outcome model of other features",
     )
-    outcome = read_outcome_model(described["outcome"], arrays)
+    outcome = read_outcome_model(described["outcome"], arrays, f"parts/{number}/outcome")
+    encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
+    CHECKS.require(
+        {own.feature: own.n_codes for own in encodings}
+        == {feature: len(labels) for feature, labels in categories.items()},
+        "has an outcome model of other categories",
+    )
+    codes = {
+        place: tuple(range(len(categories[column])))
+        for place, column in enumerate(columns.tolist())
+        if column in categories
+    }
     place = f"parts/{number}/correction"
-    correction = read_correction(described["correction"], arrays, place, n_effect_features)
+    correction = read_correction(described["correction"], arrays, place, len(columns), codes)
     CHECKS.require(
         {*outcome_components(outcome), *_correction_components(correction)} == {width},
         "has parts for doses of other components",

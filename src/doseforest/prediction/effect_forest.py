@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from doseforest.data.table import BlockSource, as_table
+from doseforest.data.categories import recoded
+from doseforest.data.table import BlockSource, Categories, as_table
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.inspection.curve_views import CurveViews
 from doseforest.machine import thread_count
@@ -198,6 +199,7 @@ class EffectForest(EffectMethods):
     support: DoseRange | DoseBox
     bounded: bool  # outcomes are kept to [0, 1]
     n_jobs: int | None = None
+    categories: Categories = field(default_factory=dict)  # labels of the categorical features
     output: str = "default"  # what answers come in, see `set_output`
 
     @property
@@ -226,14 +228,16 @@ class EffectForest(EffectMethods):
 
     def checked_table(self, X: Any) -> BlockSource:
         """Units as blocks of rows with the features of the training table."""
-        table = as_table(X, expected_names=self.feature_names)
+        table = as_table(
+            X, expected_names=self.feature_names, with_categories=bool(self.categories)
+        )
         if table.n_features != self.n_features:
             raise ValueError(
                 f"The 'X' parameter must have {self.n_features} features, as in fit: X has "
                 f"{table.n_features} features, but GeneralizedCausalForest is expecting "
                 f"{self.n_features} features as input."
             )
-        return table
+        return recoded(table, self.categories)
 
     def checked_component(self, component: int | None) -> int:
         """Place of the component that an elasticity is of, or ValueError.
@@ -258,7 +262,7 @@ class EffectForest(EffectMethods):
         return place
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
-        """Curves of checked units at checked doses, see `dose_response`."""
+        """Curves of checked units at checked doses, see `dose_response`; categories are codes."""
         n_threads = thread_count(self.n_jobs)
         splits = np.ascontiguousarray(X[:, self.effect_columns])
         total = np.zeros((len(X), doses.shape[-1]))

@@ -90,7 +90,6 @@ def read_forest(
     n_features = CHECKS.count(metadata, "n_features", 1, MAX_FEATURES)
     categories: Categories = {}
     if "categories" in metadata:
-        require(not prefix, "has categories in a part, which is asked with numbers")
         categories = read_categories(metadata["categories"], n_features)
         own[_SETS] = CHECKS.array(arrays, _place(prefix, _SETS), np.dtype("<u8"), 2)
     forest = Forest(

@@ -48,6 +48,7 @@ class Estimates:
     """What is estimated where the density of some rows is not known."""
 
     chance: FloatArray  # (n_rows,) e(X_i)
+    table: FloatArray  # (n_rows, n_columns) that the models below see
     known: ConditionalDensity  # a, fitted to the known rows, for the others
     unknown: CrossFittedDensity  # b, fitted to the others
 
@@ -75,7 +76,7 @@ class Assignment:
                 "or the name of a density where it is needed at every dose. Got values at the "
                 "observed doses instead."
             )
-        return values if self.estimates is None else _mixed(self.estimates, rows, X, table, values)
+        return values if self.estimates is None else _mixed(self.estimates, rows, table, values)
 
 
 def known_weights(
@@ -83,6 +84,7 @@ def known_weights(
     X: FloatArray,
     dose: FloatArray,
     *,
+    table: FloatArray | None = None,
     ids: IntArray | None = None,
     n_folds: int = 4,
     learner: DensityLearner | None = None,
@@ -98,6 +100,8 @@ def known_weights(
         See `known_rows`; a known density is used as it is.
     X : array of shape (n_rows, n_features)
     dose : array of shape (n_rows,)
+    table : array of shape (n_rows, n_columns), optional
+        What models of the unknown see in place of X, as numbers in place of categories.
     ids : array of ints of shape (n_rows,), optional
         Rows that share one share a fold.
     n_folds : int
@@ -122,7 +126,7 @@ def known_weights(
         return TreatmentWeights.capping(given.name, ratios, everything, weights=weights)
     estimates = _estimate(
         given,
-        X,
+        X if table is None else table,
         dose,
         np.arange(len(dose)) if ids is None else ids,
         n_folds,
@@ -132,7 +136,7 @@ def known_weights(
         n_threads=n_threads,
     )
     own = given.observed[given.known, None]
-    observed = _mixed(estimates, given.known, X, dose[:, None], own)[:, 0]
+    observed = _mixed(estimates, given.known, dose[:, None], own)[:, 0]
     observed = np.maximum(observed, np.finfo(np.float64).tiny)
     ratios = marginal_density(dose, weights).at(dose) / observed
     mixture = Assignment(given, estimates, observed)
@@ -178,18 +182,17 @@ def _estimate(
         **shared,
     )
     chance = np.clip(member.out_of_fold, LEAST_CHANCE, 1 - LEAST_CHANCE)
-    return Estimates(chance, in_trial, beside)
+    return Estimates(chance, X, in_trial, beside)
 
 
 def _mixed(
     estimates: Estimates,
     known: NDArray[np.bool_],
-    X: FloatArray,
     doses: FloatArray,
     given: FloatArray,
 ) -> FloatArray:
     """Densities pi(t | X_i) of all rows from those given of the known ones, (n_known, n_doses)."""
-    others = ~known
+    others, X = ~known, estimates.table
     first = np.empty((len(X), doses.shape[-1]))
     first[known] = given
     first[others] = estimates.known.density(X[others], _of_rows(doses, others))

@@ -57,8 +57,8 @@ def no_weights(
     return TreatmentWeights("none", np.ones(len(dose)), shrinkage=0.0)
 
 
-def density_weights(name: str) -> WeightFunction:
-    """Stabilised weights of a density in `DENSITIES`."""
+def density_weights(name: str, learner: Callable[[], DensityLearner]) -> WeightFunction:
+    """Stabilised weights of a density."""
 
     def weigh(
         X: FloatArray,
@@ -69,15 +69,20 @@ def density_weights(name: str) -> WeightFunction:
         seed: int = 0,
         n_threads: int = 1,
     ) -> TreatmentWeights:
-        def fitted(inputs: FloatArray) -> CrossFittedDensity:
-            learner = any_learner(DENSITIES[name](), dose)
+        def fitted(inputs: FloatArray, recipe: DensityLearner) -> CrossFittedDensity:
             return cross_fit_density(
-                learner, inputs, dose, folds, weights=weights, seed=seed, n_threads=n_threads
+                any_learner(recipe, dose),
+                inputs,
+                dose,
+                folds,
+                weights=weights,
+                seed=seed,
+                n_threads=n_threads,
             )
 
-        density = fitted(X)
+        density = fitted(X, learner())
         if is_record(dose):  # p(t) by the same means, without the covariates
-            overall = fitted(np.zeros((len(dose), 1))).observed
+            overall = fitted(np.zeros((len(dose), 1)), DENSITIES[name]()).observed
             ratios = overall / np.maximum(density.observed, np.finfo(np.float64).tiny)
         else:
             ratios = density_ratios(density, dose, X, weights=weights)
@@ -93,7 +98,7 @@ DENSITIES: dict[str, Callable[[], DensityLearner]] = {
     "forest": ForestDensity,
 }
 WEIGHTS: dict[str, WeightFunction] = {
-    **{name: density_weights(name) for name in DENSITIES},
+    **{name: density_weights(name, learner) for name, learner in DENSITIES.items()},
     "entropy": entropy_weights,
     "permutation": permutation_weights,
     "none": no_weights,
