@@ -367,7 +367,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Returns
         -------
         AverageDoseResponse
-            With ``doses``, ``values`` and ``standard_errors``.
+            With ``doses``, ``values``, ``standard_errors``, ``covariance`` and ``elasticity()``.
         """
         averager = self._averages()
         asked = self.doses_ if doses is None else check_doses(doses, self.model_.support)
