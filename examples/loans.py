@@ -119,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"  (standard error {found.standard_error:.2f})")
     print(f"  published                             {PUBLISHED['applied']:5.2f}\n")
     print(
-        f"Half the normal rate would make {half.value:.1%} more of all clients apply (standard "
+        f"At half the normal rate another {half.value:.1%} of all clients would apply (standard "
         f"error {half.standard_error:.1%}).\nWho would apply at half and at the full normal rate:\n"
     )
     X, by_risk = covariates(offers), {}

@@ -135,10 +135,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         sales = sales.sample(options.rows, random_state=0)
     forest = fit(sales, options.trees)
     price = sales.groupby(["brand", "feat"])["price"].mean().unstack()
-    print(
-        f"{len(sales):,} weeks of a brand in a store. Advertised in {sales['feat'].mean():.0%} of "
-        f"them, then {1 - (price[1] / price[0]).mean():.0%} cheaper.\n"
-    )
+    share, cut = sales["feat"].mean(), 1 - (price[1] / price[0]).mean()
+    print(f"{len(sales):,} weeks of a brand in one of {sales['store'].nunique()} stores.")
+    print(f"Advertised in {share:.0%} of them, and then {cut:.0%} cheaper.\n")
     report(forest, sales)
     options.out.mkdir(parents=True, exist_ok=True)
     plot(forest, sales, options.out / "orange_juice.png")
