@@ -12,7 +12,6 @@ the sections that were not run. The worked examples know the columns of the data
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -108,7 +107,6 @@ def loan_elasticities() -> str:
     offers = loans.read_offers()
     rows = []
     for outcome, published in loans.PUBLISHED.items():
-        started = time.perf_counter()
         forest = loans.fit(offers, outcome, n_trees=400)
         found = forest.average_dose_response(loans.SHARES).elasticity()
         near = abs(found.value - published) <= found.standard_error
@@ -120,10 +118,9 @@ def loan_elasticities() -> str:
                 f"{found.standard_error:.3f}",
                 "met" if near else "missed",
                 f"{loans.pooled_elasticity(offers, outcome):.2f}",
-                f"{time.perf_counter() - started:.0f}",
             ]
         )
-    header = ["outcome", "published", "forest", "s.e.", "within it", "strata ignored", "seconds"]
+    header = ["outcome", "published", "forest", "s.e.", "within it", "strata ignored"]
     return f"""## Loans
 
 {len(offers):,} former clients of a lender, offered loans at rates that were random within risk
