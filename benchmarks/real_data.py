@@ -76,7 +76,8 @@ def job_corps() -> str:
     rows = []
     for names, by_seed in found.items():
         met = sum(meets_the_bar(*close) for close in by_seed)
-        rows.append([*names, *(f"{mean:.2f}" for mean in np.mean(by_seed, axis=0)), met])
+        means = ("" if np.isnan(mean) else f"{mean:.2f}" for mean in np.mean(by_seed, axis=0))
+        rows.append([*names, *means, met])
     header = ["outcome model", "density", "mean difference", "correlation", "s.e. ratio", "met"]
     return f"""## Job Corps
 
@@ -128,8 +129,8 @@ class and mailing (Karlan and Zinman 2008). The elasticity is the slope of the l
 logarithm of the average outcome over that of the rate, at {len(loans.SHARES)} shares of the
 client's normal rate from {first:.0%} to {last:.0%}, which every class was offered; standard errors
 in brackets. Bar: within a standard error of the published one. Beside it least squares of the
-outcome on the logarithm of the rate and strata, over the mean outcome, with all rates and with those from
-{first:.0%} on; and the slope of one line through all clients.
+outcome on the logarithm of the rate and strata, over the mean outcome, with all rates and with
+those from {first:.0%} on; and the slope of one line through all clients.
 
 {table(["outcome", "published", "forest", "bar", *lines], rows)}
 
