@@ -15,8 +15,8 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
-  bench-accuracy bench-adrf bench-rate bench-joint bench-scale bench-splits bench-known \
-  wheel lock clean
+  bench-accuracy bench-adrf bench-rate bench-joint bench-scale bench-splits bench-known bench-real \
+  examples wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -33,6 +33,8 @@ help:
 	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
+	@echo "make bench-real      default fits of real data beside published figures; DOSEFOREST_DATA has them"
+	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
 	@echo "make format          let ruff and clang-format rewrite the sources"
 	@echo "make lock            pin the dependencies anew"
@@ -115,6 +117,16 @@ bench-joint: setup
 
 bench-scale: setup
 	$(BIN)/python benchmarks/accuracy.py scale
+
+bench-real: setup
+	PYTHONPATH=examples $(BIN)/python benchmarks/real_data.py
+
+examples: setup
+	$(BIN)/python examples/discount_curves.py
+	$(BIN)/python examples/loans.py
+	$(BIN)/python examples/orange_juice.py
+	mkdir -p docs/pictures
+	cp out/discount_curves.png out/loans.png out/orange_juice.png docs/pictures
 
 wheel: setup
 	rm -rf dist

@@ -400,7 +400,7 @@ class GeneralizedCausalForest(
         Returns
         -------
         AverageDoseResponse
-            With ``doses``, ``values`` and ``standard_errors``.
+            With ``doses``, ``values``, ``standard_errors``, ``covariance`` and ``elasticity()``.
         """
         averager = self._averages()
         asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)

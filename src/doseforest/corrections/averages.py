@@ -18,6 +18,48 @@ class AverageDoseResponse:
     doses: FloatArray  # (n_doses,) or (n_doses, n_components)
     values: FloatArray  # (n_doses,)
     standard_errors: FloatArray  # (n_doses,)
+    covariance: FloatArray  # (n_doses, n_doses) of the values
+
+    def elasticity(self) -> AverageElasticity:
+        """Per cent by which the average outcome changes when the dose rises by one per cent.
+
+        The slope of the least-squares line through the logarithms of the values over those of the
+        doses: over the range of these doses, each counting alike. Its standard error is by the
+        delta method, with the covariance of the values.
+
+        Examples
+        --------
+        >>> curve = AverageDoseResponse(
+        ...     np.array([1.0, 4.0]), np.array([6.0, 3.0]), np.array([0.6, 0.3]),
+        ...     covariance=np.diag([0.36, 0.09]))
+        >>> found = curve.elasticity()
+        >>> round(found.value, 3), round(found.standard_error, 3)
+        (-0.5, 0.102)
+        """
+        if not (self.doses > 0).all() or len(np.unique(self.doses)) < 2:
+            raise ValueError(
+                "The 'doses' parameter of average_dose_response must hold at least two doses, all "
+                f"of them positive, for an elasticity. Got {self.doses.tolist()} instead."
+            )
+        if not (self.values > 0).all():
+            place = int(np.argmin(self.values))
+            raise ValueError(
+                "The 'values' of an average dose-response must be positive for an elasticity. "
+                f"Got {self.values[place]:g} at dose {self.doses[place]:g} instead."
+            )
+        centred = np.log(self.doses) - np.log(self.doses).mean()
+        slope = centred / (centred @ centred)  # of a line through values at the doses
+        gradient = slope / self.values
+        error = np.sqrt(gradient @ self.covariance @ gradient)
+        return AverageElasticity(float(slope @ np.log(self.values)), float(error))
+
+
+@dataclass(frozen=True, slots=True)
+class AverageElasticity:
+    """Change of the average outcome in per cent for one per cent more of the dose."""
+
+    value: float
+    standard_error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +115,14 @@ def residual_influence(
 
 def average_of_units(
     said: FloatArray, weights: FloatArray | None, clusters: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Mean over units and its standard error by clusters, both of the shape (n_doses,)."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean over units, its standard error by clusters, and the covariance of the means.
+
+    Of the shapes (n_doses,), (n_doses,) and (n_doses, n_doses).
+    """
     own = np.ones(len(said)) if weights is None else weights
     mean = np.average(said, axis=0, weights=own)
     centred = (said - mean) * own[:, None]
     sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
-    return mean, np.sqrt((sums**2).sum(axis=0)) / own.sum()
+    total = own.sum()
+    return mean, np.sqrt((sums**2).sum(axis=0)) / total, sums.T @ sums / total**2

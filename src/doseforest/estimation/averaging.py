@@ -41,11 +41,13 @@ class Averager:
 
     def average_effect(self, dose: Any, baseline: Any) -> AverageEffect:
         """Average outcome at a dose less that at the baseline."""
-        value, error = self._averaged(np.array([baseline, dose]), np.array([[-1.0], [1.0]]))
+        value, error, _ = self._averaged(np.array([baseline, dose]), np.array([[-1.0], [1.0]]))
         return AverageEffect(float(value[0]), float(error[0]))
 
-    def _averaged(self, doses: FloatArray, contrasts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Contrasts (n_doses, k) of the average curve and their standard errors, both (k,).
+    def _averaged(
+        self, doses: FloatArray, contrasts: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Contrasts (n_doses, k) of the average curve, their standard errors and covariance.
 
         The noise of the outcomes is in the curves too, however little of the correction is made
         and however wide its bandwidth: standard errors are those of the whole correction with the
@@ -53,16 +55,16 @@ class Averager:
         """
         rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
-        value, _ = average_of_units(
+        value, _, _ = average_of_units(
             (curves + self.strength * self._corrections(doses, self.bandwidth)) @ contrasts,
             rows.weights,
             rows.ids,
         )
         narrow = min(self.bandwidth, self.error_bandwidth)
-        _, error = average_of_units(
+        _, error, covariance = average_of_units(
             (curves + self._corrections(doses, narrow)) @ contrasts, rows.weights, rows.ids
         )
-        return value, error
+        return value, error, covariance
 
     def _corrections(self, doses: FloatArray, bandwidth: float) -> FloatArray:
         rows = self.parts[0].rows

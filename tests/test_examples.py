@@ -1,0 +1,60 @@
+"""The worked examples run, on a few rows; what they print is what they promise."""
+
+import importlib
+import re
+
+import pytest
+
+from real_data import real_data
+
+# Few rows and few trees: some doses are then out of reach of most units, which has its own tests.
+pytestmark = pytest.mark.filterwarnings("ignore:Fewer than 10% of the units")
+
+
+def run(name, folder, *options):
+    importlib.import_module(name).main([*options, "--out", str(folder)])
+    picture = (folder / f"{name}.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert 10_000 < len(picture) <= 150_000
+
+
+def test_discount_curves_are_closer_to_the_truth_than_one_curve_for_all(tmp_path, capsys):
+    run("discount_curves", tmp_path, "--rows", "500", "--trees", "40")
+    printed = capsys.readouterr().out
+    forest, average = (
+        float(re.search(rf"{name} +([\d.]+)", printed)[1])
+        for name in ("forest of curves", "average curve for everyone")
+    )
+    # With 500 rows about .4 against .65.
+    assert forest < 0.85 * average
+    assert (tmp_path / "discount_curves.dose").exists()
+
+
+@pytest.mark.data
+def test_orange_juice_sells_less_at_higher_prices(tmp_path, capsys):
+    real_data("dominicks_oj.parquet")
+    run("orange_juice", tmp_path, "--rows", "500", "--trees", "40")
+    printed = capsys.readouterr().out
+    for brand in ("dominicks", "minute.maid", "tropicana"):
+        _, _, forest, falling = re.search(rf"{brand}((?: +[-\d.]+%?){{4}})", printed)[1].split()
+        # Elasticities of about -2.5; nearly every row has a falling curve of its own.
+        assert -5 < float(forest) < -1
+        assert float(falling.rstrip("%")) > 90
+
+
+@pytest.mark.data
+def test_loans_print_an_elasticity_with_its_standard_error(tmp_path, capsys):
+    real_data("karlan_zinman_2008_loans.parquet")
+    run("loans", tmp_path, "--rows", "1200", "--trees", "40")
+    pattern = r"within strata +(-?[\d.]+)  \(standard error ([\d.]+)\)"
+    value, error = map(float, re.search(pattern, capsys.readouterr().out).groups())
+    # 1,200 of 53,178 clients: the standard error is about six times that of all, which is .065.
+    assert 0.2 < error < 0.8
+    assert abs(value + 0.27) < 3 * error
+
+
+@pytest.mark.parametrize("name", ["orange_juice", "loans"])
+def test_an_example_without_its_data_says_where_to_get_them(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("DOSEFOREST_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"Set DOSEFOREST_DATA .* The data are public: "):
+        importlib.import_module(name).main([])
