@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
+from doseforest.corrections.paper import CRITERIA
 from doseforest.corrections.parts import mean_weights, reports
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.checks import checked_columns
@@ -29,6 +30,7 @@ from doseforest.estimation.distilling import distill
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.early_checks import check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
+from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.machine import thread_count
@@ -69,9 +71,10 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
     ----------
     n_trees : int, default=400
         Trees of a round, shared by the leaf sizes.
-    correction : {"orthogonal", "stabilized", "kernel", "none"}, default="orthogonal"
+    correction : {"orthogonal", "stabilized", "kernel", "paper", "none"}, default="orthogonal"
         How the outcome model is corrected: by residuals on residualised functions of the dose
-        (default), by weighted kernels, by the published kernel formula, or not at all.
+        (default), by weighted kernels, by the published kernel formula, or not at all. "paper" is
+        the published algorithm in every step, see `paper`.
     outcome_model : "stack" or regressor, default="stack"
         Model of the outcome given [X, T]: a stack of splines and boosted trees, or any
         scikit-learn regressor (or classifier of a binary outcome).
@@ -86,7 +89,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
         Smallest number of growth rows in a leaf; several are stacked. By default what
-        suits the correction: 5, 15, 50 and 150 for "orthogonal".
+        suits the correction: 5, 15, 50 and 150 for "orthogonal". One for "paper".
     n_rounds : int, default=2
         Rounds of correction, for "orthogonal".
     n_folds, n_repeats : int, default=4 and 1
@@ -97,16 +100,23 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         one round of correction).
     honesty_fraction, sample_fraction : float, default=0.5 and 0.7
         Share of a tree's rows that grow it (not with "swap": a half); share of all rows that a
-        tree sees, below 1: what is left out judges the correction.
+        tree sees, below 1: what is left out judges the correction (not with "paper": all rows).
     mtry : int, float or "sqrt", optional
-        Features that a split may use; by default all.
+        Features that a split may use; by default all. For "paper", features of a tree.
     distance : str or callable, default="l2"
-        Distance between curves, for the kernel corrections.
+        Distance between curves, for the kernel corrections and "paper".
+    criterion : {"theta", "pdrf"}, default="theta"
+        What nodes are compared by, for "paper": effects by doubly robust curves, or derivatives of
+        kernel regressions.
+    zeta : float, default=0.0
+        Weight of the spread of the treatment in a split's gain, for "paper".
+    min_info_gain : float, default=0.0
+        What a split must gain, for "paper".
     kernel : str, default="epanechnikov"
-        For averages and kernel corrections.
+        For averages, kernel corrections and "paper".
     bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
-        Of unit curves, for the kernel corrections; by default what suits them: twice the rule of
-        thumb when stabilized, the rule of thumb as published.
+        Of unit curves, for the kernel corrections and "paper"; by default what suits them: twice
+        the rule of thumb when stabilized, the rule of thumb as published.
     average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
         Of average curves.
     doses : array, optional
@@ -180,6 +190,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             None,
         ],
         "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "criterion": [StrOptions(set(CRITERIA))],
+        "zeta": [Interval(Real, 0, None, closed="left")],
+        "min_info_gain": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
         "bandwidth": [
             Interval(Real, 0, None, closed="neither"),
@@ -207,7 +220,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self,
         n_trees: int = 400,
         *,
-        correction: Literal["orthogonal", "stabilized", "kernel", "none"] = "orthogonal",
+        correction: Literal["orthogonal", "stabilized", "kernel", "paper", "none"] = "orthogonal",
         outcome_model: Any = "stack",
         treatment_model: Any = None,
         density: Any = "auto",
@@ -221,6 +234,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         sample_fraction: float = 0.7,
         mtry: int | float | Literal["sqrt"] | None = None,
         distance: str | DistanceFunction = "l2",
+        criterion: Literal["theta", "pdrf"] = "theta",
+        zeta: float = 0.0,
+        min_info_gain: float = 0.0,
         kernel: str | Kernel = "epanechnikov",
         bandwidth: str | float | None = None,
         average_bandwidth: str | float = "leave_one_out",
@@ -251,6 +267,9 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.sample_fraction = sample_fraction
         self.mtry = mtry
         self.distance = distance
+        self.criterion = criterion
+        self.zeta = zeta
+        self.min_info_gain = min_info_gain
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.average_bandwidth = average_bandwidth
@@ -265,6 +284,31 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         self.progress = progress
         self.verbose = verbose
         self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """The generalized causal forest as its paper prints it (Algorithm 1), to compare with.
+
+        One honest split of the sample, nuisances and trees on the first part without
+        cross-fitting, kernel averages of the second part's outcomes in the leaves. Where the paper
+        gives no value a plain one is taken; docs/paper-mode.md lists what is printed and how it is
+        read.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters of the forest in place of the paper's: ``honesty_fraction`` (alpha),
+            ``n_trees`` (B), ``mtry``, ``min_node_size``, ``min_info_gain``, ``zeta``,
+            ``distance`` (D: "l1", "l2", "linf"), ``criterion`` ("theta" or "pdrf"), ``kernel``,
+            ``bandwidth``, ``outcome_model``, ``density``, …
+
+        Examples
+        --------
+        >>> forest = GeneralizedCausalForest.paper(distance="l1", random_state=0)
+        >>> forest.correction, forest.distance, forest.kernel
+        ('paper', 'l1', 'gaussian')
+        """
+        return cls(**{**PAPER, **overrides})
 
     def fit(
         self,
@@ -307,7 +351,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        plan = self._plan(rows, grid)
+        plan = self._plan(rows, grid, baseline)
         warn_of_few_trees(rows, self, plan)
         with (
             warnings.catch_warnings(),
@@ -465,7 +509,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
         averager: Averager = self._averager
         return averager
 
-    def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
+    def _plan(self, rows: TrainingRows, grid: FloatArray, baseline: float) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
         stack = isinstance(self.outcome_model, str)
         honesty = "none" if self.honesty == "swap" else self.honesty
@@ -496,6 +540,7 @@ class GeneralizedCausalForest(EffectMethods, BaseEstimator):  # type: ignore[mis
             n_folds=int(self.n_folds),
             n_repeats=int(self.n_repeats),
             swap=self.honesty == "swap",
+            paper=paper_rules(self, baseline),
             seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
             n_threads=thread_count(self.n_jobs),
         )

@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.data.checks import as_numbers
 from doseforest.data.training_rows import TrainingRows
+from doseforest.estimation.paper_mode import check_paper
 from doseforest.estimation.plan import FitPlan
 from doseforest.nuisance.densities.registry import DENSITIES
 from doseforest.treatments.grids import FEW_LEVELS, dose_sample
@@ -20,6 +21,8 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
     """Raise ValueError where parameters of a forest do not fit its rows or each other."""
     _check_groups(rows, forest)
     _check_density(rows, forest)
+    if forest.correction == "paper":
+        check_paper(rows, forest)
     n_features = len(rows.effect_columns)
     if isinstance(forest.mtry, Integral) and int(forest.mtry) > n_features:
         raise ValueError(
@@ -45,7 +48,7 @@ def warn_of_few_trees(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
     """Warn where some rows will be in every tree of a forest: nothing judges their correction."""
     n_trees, n_forests = plan.growth["n_trees"], len(plan.leaf_sizes)
     n_unseen = rows.n_rows * plan.growth["sample_fraction"] ** n_trees
-    if forest.correction != "none" and n_unseen >= 1:
+    if forest.correction not in ("none", "paper") and n_unseen >= 1:
         warnings.warn(
             f"About {n_unseen:.0f} of {rows.n_rows} rows are in every tree, so that the correction "
             "cannot be judged on them: n_trees="
@@ -68,10 +71,12 @@ def _check_groups(rows: TrainingRows, forest: Any) -> None:
 def _check_density(rows: TrainingRows, forest: Any) -> None:
     density = forest.density
     if isinstance(density, str):
-        if forest.correction == "kernel" and density not in ("auto", *DENSITIES):
+        divides = forest.correction in ("kernel", "paper")
+        if divides and density not in ("auto", *DENSITIES):
             raise ValueError(
                 f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
-                f"correction='kernel', which divides by a density. Got {density!r} instead."
+                f"correction={forest.correction!r}, which divides by a density. "
+                f"Got {density!r} instead."
             )
     elif not callable(density) and not hasattr(density, "labels"):
         shape = as_numbers(density, "density").shape
