@@ -15,7 +15,7 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
-  bench-accuracy bench-adrf bench-rate bench-scale bench-splits wheel lock clean
+  bench-accuracy bench-adrf bench-rate bench-paper bench-scale bench-splits wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
 	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
 	@echo "make bench-rate      how fast errors fall with the number of rows"
+	@echo "make bench-paper     the paper's algorithm as printed, beside its published errors"
 	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -103,6 +104,9 @@ bench-splits: $(PEERS)
 
 bench-rate: $(PEERS)
 	$(BIN)/python benchmarks/accuracy.py rate
+
+bench-paper: setup
+	$(BIN)/python benchmarks/accuracy.py paper
 
 bench-scale: setup
 	$(BIN)/python benchmarks/accuracy.py scale

@@ -1,10 +1,11 @@
 """Accuracy on designs with a known truth, beside the baselines and EconML.
 
-Usage: ``python benchmarks/accuracy.py [designs|adrf|rate|scale] [options]``, see ``--help``.
+Usage: ``python benchmarks/accuracy.py [designs|adrf|rate|paper|scale] [options]``, see ``--help``.
 
 - ``designs``: errors of all rows on all designs, one table;
 - ``adrf``: bias and error of the average curve over many draws;
 - ``rate``: how fast errors fall with the number of units;
+- ``paper``: the paper's algorithm as printed, beside its published errors;
 - ``scale``: time and memory of one fit with 100,000 units.
 
 Prints Markdown. A whole study is written to ``benchmarks/results``, a part of one to
@@ -19,7 +20,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from accuracy_study import adrf, designs, rate, scale
+from accuracy_study import adrf, designs, paper, rate, scale
 from accuracy_study.estimators import ROOT
 from accuracy_study.options import Options, parse_options
 from accuracy_study.report import RESULTS, Report
@@ -62,6 +63,7 @@ STUDIES: dict[str, Study | SingleFit] = {
     "designs": Study("accuracy", designs.tasks, designs.report),
     "adrf": Study("adrf", adrf.tasks, adrf.report),
     "rate": Study("rate", rate.tasks, rate.report),
+    "paper": Study("paper", paper.tasks, paper.report),
     "scale": SingleFit("scale", scale.run),
 }
 

@@ -2,7 +2,8 @@
 
 It is kept to be compared with. Nuisances and splits share their rows without cross-fitting, the
 published curves are unstable where the dose hardly varies given the covariates, and leaves average
-raw outcomes, which the covariates confound inside a leaf. docs/paper-mode.md lists every reading.
+raw outcomes at doses that may be far from t: local constants, biased most at the baseline, which
+lies on the edge, and confounded inside a leaf. docs/paper-mode.md lists every reading.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""The paper's Algorithm 1 as printed, on the paper's designs, beside its published errors."""
+
+from __future__ import annotations
+
+from accuracy_study.estimators import ALGORITHM, ALGORITHM_PDRF, OURS, ROWS
+from accuracy_study.options import Options
+from accuracy_study.report import Report, Verdict
+from accuracy_study.scores import MISSING, Scores, digits, interval_text, with_error
+from accuracy_study.settings import PUBLISHED, SIZES
+from accuracy_study.tasks import Record, Task
+from growth_speed.report import markdown_table
+
+SIMULATIONS = 10
+# Draws of each estimator: the row of the paper's own settings and what costs nothing have all.
+DRAWS = {
+    "paper": 10,
+    "adrf": 10,
+    "zero": 10,
+    "doseforest": 5,
+    "paper_bandwidth": 5,
+    "paper_pdrf": 3,
+}
+PUBLISHED_ROW = "GCF, published in Table 1"
+PUBLISHED_ERRORS = {  # of theta: root mean square and mean absolute
+    "polynomial": (4.14, 2.88),
+    "sinusoidal": (4.05, 2.70),
+    "exponential": (3.85, 2.48),
+}
+NOTE = (
+    "Root mean square / mean absolute error of theta(t, x), means over draws with standard errors "
+    "in brackets: 1,000 units, measured on them at 20 doses from 0 to the highest. `paper()` has "
+    "its defaults and these doses as its grid, so that nothing is interpolated; the published "
+    "numbers are those of the paper, of another draw of units, with the columns named as in "
+    "docs/paper-mode.md."
+)
+READING = (
+    "The published errors are about those of ADRF only, the exact average curve for every unit: a "
+    "curve without heterogeneity. docs/paper-mode.md tells where the printed algorithm loses."
+)
+
+
+def tasks(options: Options) -> list[Task]:
+    """Seeds first, so that a run that is cut short has something of every row."""
+    seeds = options.seeds(SIMULATIONS)
+    return [
+        Task(estimator, design, SIZES[design], seed)
+        for place, seed in enumerate(seeds)
+        for design in options.designs or PUBLISHED
+        for estimator in options.rows or DRAWS
+        if place < DRAWS.get(estimator, SIMULATIONS)
+    ]
+
+
+def report(records: list[Record], options: Options) -> Report:
+    scores = Scores(records)
+    designs = [design for design in options.designs or PUBLISHED if design in PUBLISHED]
+    verdicts = [
+        ahead(scores, design, row) for design in designs for row in (ALGORITHM, ALGORITHM_PDRF)
+    ]
+    return Report(
+        "The paper's algorithm", [NOTE, error_table(scores, designs), READING], verdicts, records
+    )
+
+
+def error_table(scores: Scores, designs: list[str]) -> str:
+    rows = [row for row in ROWS if any(record["row"] == row for record in scores.records)]
+    lines = [
+        [
+            row,
+            draws(scores, designs, row),
+            *(both_errors(scores, design, row) for design in designs),
+        ]
+        for row in rows
+    ]
+    published = ["{:.2f} / {:.2f}".format(*PUBLISHED_ERRORS[design]) for design in designs]
+    lines.append([PUBLISHED_ROW, "10", *published])
+    return markdown_table(["", "draws", *designs], lines)
+
+
+def draws(scores: Scores, designs: list[str], row: str) -> str:
+    return str(max(len(scores.by_seed(design, SIZES[design], row)) for design in designs))
+
+
+def both_errors(scores: Scores, design: str, row: str) -> str:
+    rms, mae = (scores.mean(design, SIZES[design], row, number) for number in ("rms", "mae"))
+    return f"{with_error(rms)} / {with_error(mae)}" if rms and mae else MISSING
+
+
+def ahead(scores: Scores, design: str, row: str) -> Verdict:
+    claim = f"{design}: {OURS} ahead of {row} beyond the paired interval"
+    gap = scores.paired(design, SIZES[design], row, OURS)
+    if gap is None:
+        return Verdict(None, claim)
+    measured = f"difference of the rms {digits(gap.mean)} {interval_text(gap)}"
+    return Verdict(gap.interval()[0] > 0, claim, measured)
