@@ -15,7 +15,7 @@ from growth_speed.report import markdown_table
 
 SIMULATIONS = 10
 # Draws of each estimator: those that vary the paper's settings have fewer.
-DRAWS = {"paper": 10, "adrf": 10, "zero": 10, "paper_bandwidth": 3, "paper_pdrf": 3}
+DRAWS = {"paper": 10, "adrf": 10, "zero": 10, "paper_bandwidth": 2, "paper_pdrf": 2}
 NUMBERS = ("rms", "mae", "adrf_rms", "adrf_sup", "fit_seconds")
 PUBLISHED_ROW = "GCF, published in Table 1"
 PUBLISHED_ERRORS = {  # of theta: root mean square and mean absolute
