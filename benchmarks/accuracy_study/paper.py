@@ -82,7 +82,7 @@ def error_table(scores: Scores, designs: list[str]) -> str:
         for row in rows
     ]
     published = ["{:.2f} / {:.2f}".format(*PUBLISHED_ERRORS[design]) for design in designs]
-    lines.append([PUBLISHED_ROW, "10", *published])
+    lines.append([PUBLISHED_ROW, MISSING, *published])
     return markdown_table(["", "draws", *designs], lines)
 
 
