@@ -15,8 +15,8 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
-  bench-accuracy bench-adrf bench-rate bench-joint bench-scale bench-splits bench-known bench-real \
-  examples wheel lock clean
+  bench-accuracy bench-adrf bench-rate bench-joint bench-paper bench-scale bench-splits \
+  bench-known bench-real examples wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -30,6 +30,7 @@ help:
 	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
 	@echo "make bench-rate      how fast errors fall with the number of rows"
 	@echo "make bench-joint     errors for two doses at once, point masses and arms"
+	@echo "make bench-paper     the paper's algorithm as printed, beside its published errors"
 	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
@@ -114,6 +115,9 @@ bench-rate: $(PEERS)
 
 bench-joint: setup
 	$(BIN)/python benchmarks/accuracy.py joint
+
+bench-paper: setup
+	$(BIN)/python benchmarks/accuracy.py paper
 
 bench-scale: setup
 	$(BIN)/python benchmarks/accuracy.py scale

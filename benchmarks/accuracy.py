@@ -1,11 +1,13 @@
 """Accuracy on designs with a known truth, beside the baselines and EconML.
 
-Usage: ``python benchmarks/accuracy.py [designs|adrf|rate|joint|scale] [options]``, see ``--help``.
+Usage: ``python benchmarks/accuracy.py [designs|adrf|rate|joint|paper|scale] [options]``, see
+``--help``.
 
 - ``designs``: errors of all rows on all designs, one table;
 - ``adrf``: bias and error of the average curve over many draws;
 - ``rate``: how fast errors fall with the number of units;
 - ``joint``: doses of several components, point masses and arms;
+- ``paper``: the paper's algorithm as printed, beside its published errors;
 - ``scale``: time and memory of one fit with 100,000 units.
 
 Prints Markdown. A whole study is written to ``benchmarks/results``, a part of one to
@@ -20,7 +22,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from accuracy_study import adrf, designs, joint, rate, scale
+from accuracy_study import adrf, designs, joint, paper, rate, scale
 from accuracy_study.estimators import ROOT
 from accuracy_study.options import Options, parse_options
 from accuracy_study.report import RESULTS, Report
@@ -64,6 +66,7 @@ STUDIES: dict[str, Study | SingleFit] = {
     "adrf": Study("adrf", adrf.tasks, adrf.report),
     "rate": Study("rate", rate.tasks, rate.report),
     "joint": Study("joint", joint.tasks, joint.report),
+    "paper": Study("paper", paper.tasks, paper.report),
     "scale": SingleFit("scale", scale.run),
 }
 

@@ -71,7 +71,9 @@ struct RatioJudge {
     for (int64_t c = 0; c < rule.statistic.stride; c += LANES) {
       size = D::add(size, load(own + c), load(rule.statistic.settings + c));
     }
-    return curve_gain<D>(rule, D::fold(size), left_weight, node.weight);
+    const double gain = curve_gain<D>(rule, D::fold(size), left_weight, node.weight);
+    if (rule.positivity == Positivity::NONE) return gain;
+    return gain + positivity_term(rule, node, left, left_weight);
   }
 };
 

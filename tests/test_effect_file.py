@@ -85,6 +85,13 @@ def _kernel():
     return small(correction="kernel", controls=[2]).fit(x, y, treatment=dose)
 
 
+@pytest.fixture(scope="module", name="paper")
+def _paper():
+    x, dose, y = draw()
+    settings = {"n_trees": 6, "baseline": 1.0, "n_folds": 2, "random_state": 0, "n_jobs": 1}
+    return GeneralizedCausalForest.paper(**settings).fit(x, y, treatment=dose)
+
+
 @pytest.fixture(scope="module", name="levels")
 def _levels():
     """A binary outcome of a dose of three levels."""
@@ -94,7 +101,7 @@ def _levels():
 
 
 @pytest.fixture(scope="module", name="models")
-def _models(swapped, kernel, levels):
+def _models(swapped, kernel, paper, levels):
     """An effect forest of each kind; forests of the stabilised one have a share for certain."""
     x, _, _ = draw()
     published = kernel.model_
@@ -111,6 +118,7 @@ def _models(swapped, kernel, levels):
         "orthogonal, levels of a binary outcome": levels.model_,
         "stabilized": replace(published, parts=(CorrectedOutcome(outcome, stabilized),)),
         "kernel": published,
+        "paper": paper.model_,
         "none": kernel.outcome_model_,
     }
 
@@ -120,6 +128,7 @@ KINDS = [
     "orthogonal, levels of a binary outcome",
     "stabilized",
     "kernel",
+    "paper",
     "none",
 ]
 

@@ -381,8 +381,43 @@ def test_negative_denominators_are_refused():
         CurveForest(2, statistic=SplitByRatios()).fit([[0.0], [1.0]], [[1.0, 1.0], [1.0, -1.0]])
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_mixture_of_densities_adds_its_smaller_spread_to_splits_by_slopes(by_name, weighted):
+    rng, x, weights = levels_and_weights(0, 80, missing=0.0, weighted=weighted)
+    dose, y, doses = rng.uniform(0, 1, 80), rng.normal(size=80), np.linspace(0, 1, 5)
+    columns = kernel_channels(dose, y, doses, 0.5, "gaussian", derivative=True)
+    moments = np.column_stack([rng.uniform(0, 1, 80), rng.uniform(2, 4, 80)])
+    zeta = 50.0  # both parts of the gain count
+    forest = single_tree(
+        statistic=SplitByRatioSlopes(),
+        distance="l2" if by_name else CURVE_DISTANCES["l2"].function,
+        zeta=zeta,
+        positivity="mixture",
+        min_node_size=5,
+        max_depth=1,
+    )
+    forest.fit(x, columns, doses=doses, spread=moments, sample_weight=weights)
+
+    def slope(side):
+        ky, k, dky, dk = np.split(weights[side] @ columns[side].astype(float), 4)
+        return dky / k - ky * dk / k**2
+
+    def sigma(side):
+        first, second = np.average(moments[side], axis=0, weights=weights[side])
+        return np.sqrt(second - first**2)
+
+    def gain(left):
+        n1, n2 = weights[left].sum(), weights[~left].sum()
+        gap = (slope(left) - slope(~left)) ** 2 @ trapezoid_weights(doses)
+        return n1 * n2 / (n1 + n2) * gap + zeta * min(sigma(left), sigma(~left))
+
+    expected = max(gain(left) for left in cuts_of(x, 5))
+    assert forest.forest_.gains[0] == pytest.approx(expected, rel=TOLERANCE)
+
+
 @pytest.mark.parametrize("recipe", ["ratios", "slopes in closed form", "scores"])
-def test_the_positivity_term_belongs_to_means(recipe):
+def test_the_conditional_positivity_term_belongs_to_means(recipe):
     statistic, columns = RECIPES[recipe]
     forest = CurveForest(2, statistic=statistic, zeta=1.0)
     with pytest.raises(ValueError, match="'zeta' parameter of CurveForest must be 0"):

@@ -18,6 +18,10 @@ from doseforest.simulation import Simulation
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "doseforest"
 OUTCOME = "its outcome model alone"
+ALGORITHM = "paper(), as printed"
+ALGORITHM_OUTCOME = "mu-hat of paper() alone"
+ALGORITHM_BANDWIDTH = "paper(), bandwidth left-one-out"
+ALGORITHM_PDRF = "paper(), split by derivatives"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
 APART = "two forests, apart"
@@ -47,6 +51,20 @@ class Estimator:
 
 def _ours(data: Simulation, seed: int) -> Any:
     return doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+
+
+def _paper(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest.paper(
+        doses=data.doses, baseline=data.baseline, random_state=seed, n_jobs=1
+    )
+
+
+def _paper_bandwidth(data: Simulation, seed: int) -> Any:
+    return _paper(data, seed).set_params(bandwidth="leave_one_out")
+
+
+def _paper_pdrf(data: Simulation, seed: int) -> Any:
+    return _paper(data, seed).set_params(criterion="pdrf")
 
 
 def _random_forest(data: Simulation, seed: int) -> Any:
@@ -80,6 +98,20 @@ def _zero(data: Simulation, seed: int) -> Any:
 ESTIMATORS = {
     "doseforest": Estimator(
         OURS, _ours, ("numpy", "lightgbm"), parts={OUTCOME: "outcome_model_"}, own=True
+    ),
+    "paper": Estimator(
+        ALGORITHM,
+        _paper,
+        ("numpy", "lightgbm"),
+        parts={ALGORITHM_OUTCOME: "outcome_model_"},
+        own=True,
+        in_table=False,
+    ),
+    "paper_bandwidth": Estimator(
+        ALGORITHM_BANDWIDTH, _paper_bandwidth, ("numpy", "lightgbm"), own=True, in_table=False
+    ),
+    "paper_pdrf": Estimator(
+        ALGORITHM_PDRF, _paper_pdrf, ("numpy", "lightgbm"), own=True, in_table=False
     ),
     "random_forest": Estimator("random forest, leaf 5", _random_forest, ("scikit-learn",)),
     "boosting": Estimator("boosting", _boosting, ("scikit-learn",)),

@@ -28,8 +28,8 @@ from doseforest.growth.guards import TreatmentGuard
 from doseforest.growth.inputs import GrowthInputs, check_inputs
 from doseforest.growth.mean_splits import SplitByMeans
 from doseforest.growth.memory import MemoryPlan, memory_need, plan_memory
+from doseforest.growth.positivity import Positivity
 from doseforest.growth.split_statistics import SplitRecipe, StatisticRows
-from doseforest.growth.statistic import Positivity
 from doseforest.inspection.forest_views import ForestViews
 from doseforest.leaves.forest_weights import forest_weights
 from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve

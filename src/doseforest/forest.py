@@ -16,10 +16,11 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
+from doseforest.corrections.paper import CRITERIA
 from doseforest.corrections.parts import mean_weights, reports
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray
 from doseforest.estimation import overlap
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
@@ -27,6 +28,7 @@ from doseforest.estimation.distilling import distill
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid, support_grid
 from doseforest.estimation.early_checks import check_given, check_plan, warn_of_few_trees
 from doseforest.estimation.fitting import CORRECTIONS, fit_parts, n_steps
+from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
@@ -76,9 +78,10 @@ class GeneralizedCausalForest(
     ----------
     n_trees : int, default=400
         Trees of a round, shared by the leaf sizes.
-    correction : {"orthogonal", "stabilized", "kernel", "none"}, default="orthogonal"
+    correction : {"orthogonal", "stabilized", "kernel", "paper", "none"}, default="orthogonal"
         How the outcome model is corrected: by residuals on residualised functions of the dose
-        (default), by weighted kernels, by the published kernel formula, or not at all.
+        (default), by weighted kernels, by the published kernel formula, or not at all. "paper" is
+        the published algorithm in every step, see `paper`.
     outcome_model : "stack" or regressor, default="stack"
         Model of the outcome given [X, T]: a stack of splines and boosted trees, or any
         scikit-learn regressor (or classifier of a binary outcome).
@@ -97,7 +100,7 @@ class GeneralizedCausalForest(
         Functions of the dose that curves are corrected by, see `doseforest.treatments`.
     min_node_size : int or sequence of ints, optional
         Smallest number of growth rows in a leaf; several are stacked. By default what
-        suits the correction: 5, 15, 50 and 150 for "orthogonal".
+        suits the correction: 5, 15, 50 and 150 for "orthogonal". One for "paper".
     n_rounds : int, default=2
         Rounds of correction, for "orthogonal".
     n_folds, n_repeats : int, default=4 and 1
@@ -108,16 +111,23 @@ class GeneralizedCausalForest(
         one round of correction).
     honesty_fraction, sample_fraction : float, default=0.5 and 0.7
         Share of a tree's rows that grow it (not with "swap": a half); share of all rows that a
-        tree sees, below 1: what is left out judges the correction.
+        tree sees, below 1: what is left out judges the correction (not with "paper": all rows).
     mtry : int, float or "sqrt", optional
-        Features that a split may use; by default all.
+        Features that a split may use; by default all. For "paper", features of a tree.
     distance : str or callable, default="l2"
-        Distance between curves, for the kernel corrections.
+        Distance between curves, for the kernel corrections and "paper".
+    criterion : {"theta", "pdrf"}, default="theta"
+        What nodes are compared by, for "paper": effects by doubly robust curves, or derivatives of
+        kernel regressions.
+    zeta : float, default=0.0
+        Weight of the spread of the treatment in a split's gain, for "paper".
+    min_info_gain : float, default=0.0
+        What a split must gain, for "paper".
     kernel : str, default="epanechnikov"
-        For averages and kernel corrections.
+        For averages, kernel corrections and "paper".
     bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
-        Of unit curves, for the kernel corrections; by default what suits them: twice the rule of
-        thumb when stabilized, the rule of thumb as published.
+        Of unit curves, for the kernel corrections and "paper"; by default what suits them: twice
+        the rule of thumb when stabilized, the rule of thumb as published.
     average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
         Of average curves.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
@@ -199,6 +209,9 @@ class GeneralizedCausalForest(
             None,
         ],
         "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "criterion": [StrOptions(set(CRITERIA))],
+        "zeta": [Interval(Real, 0, None, closed="left")],
+        "min_info_gain": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
         "bandwidth": [
             Interval(Real, 0, None, closed="neither"),
@@ -227,7 +240,7 @@ class GeneralizedCausalForest(
         self,
         n_trees: int = 400,
         *,
-        correction: Literal["orthogonal", "stabilized", "kernel", "none"] = "orthogonal",
+        correction: Literal["orthogonal", "stabilized", "kernel", "paper", "none"] = "orthogonal",
         outcome_model: Any = "stack",
         treatment_model: Any = None,
         density: Any = "auto",
@@ -241,6 +254,9 @@ class GeneralizedCausalForest(
         sample_fraction: float = 0.7,
         mtry: int | float | Literal["sqrt"] | None = None,
         distance: str | DistanceFunction = "l2",
+        criterion: Literal["theta", "pdrf"] = "theta",
+        zeta: float = 0.0,
+        min_info_gain: float = 0.0,
         kernel: str | Kernel = "epanechnikov",
         bandwidth: str | float | None = None,
         average_bandwidth: str | float = "leave_one_out",
@@ -272,6 +288,9 @@ class GeneralizedCausalForest(
         self.sample_fraction = sample_fraction
         self.mtry = mtry
         self.distance = distance
+        self.criterion = criterion
+        self.zeta = zeta
+        self.min_info_gain = min_info_gain
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.average_bandwidth = average_bandwidth
@@ -287,6 +306,31 @@ class GeneralizedCausalForest(
         self.progress = progress
         self.verbose = verbose
         self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """The generalized causal forest as its paper prints it (Algorithm 1), to compare with.
+
+        One honest split of the sample, nuisances and trees on the first part without
+        cross-fitting, kernel averages of the second part's outcomes in the leaves. Where the paper
+        gives no value a plain one is taken; docs/paper-mode.md lists what is printed and how it is
+        read.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters of the forest in place of the paper's: ``honesty_fraction`` (alpha),
+            ``n_trees`` (B), ``mtry``, ``min_node_size``, ``min_info_gain``, ``zeta``,
+            ``distance`` (D: "l1", "l2", "linf"), ``criterion`` ("theta" or "pdrf"), ``kernel``,
+            ``bandwidth``, ``outcome_model``, ``density``, …
+
+        Examples
+        --------
+        >>> forest = GeneralizedCausalForest.paper(distance="l1", random_state=0)
+        >>> forest.correction, forest.distance, forest.kernel
+        ('paper', 'l1', 'gaussian')
+        """
+        return cls(**{**PAPER, **overrides})
 
     def fit(
         self,
@@ -333,7 +377,8 @@ class GeneralizedCausalForest(
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        plan = self._plan(rows, support_grid(rows, baseline) if is_record(rows.dose) else grid)
+        doses = support_grid(rows, baseline) if is_record(rows.dose) else grid
+        plan = self._plan(rows, doses, baseline)
         warn_of_few_trees(rows, self, plan)
         with (
             warnings.catch_warnings(),
@@ -522,7 +567,7 @@ class GeneralizedCausalForest(
         averager: Averager = self._averager
         return averager
 
-    def _plan(self, rows: TrainingRows, grid: FloatArray) -> FitPlan:
+    def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
         fit_outcome: MemberFit = fit_members
         if not isinstance(self.outcome_model, str):
@@ -557,6 +602,7 @@ class GeneralizedCausalForest(
             n_folds=int(self.n_folds),
             n_repeats=int(self.n_repeats),
             swap=self.honesty == "swap",
+            paper=paper_rules(self, baseline),
             seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
             n_threads=thread_count(self.n_jobs),
         )

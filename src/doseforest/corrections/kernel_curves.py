@@ -96,9 +96,10 @@ class StabilizedCorrection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedCorrection:
-    """Mean doubly robust curves of a unit's neighbours, in place of an outcome model's.
+    """Curves of a unit's neighbours in place of an outcome model's.
 
-    They are linear between the doses of the grid and constant beyond its ends.
+    Means of doubly robust curves, or kernel averages of outcomes ("paper"). They are
+    linear between the doses of the grid and constant beyond its ends.
     """
 
     grid: FloatArray  # (n_grid,) ascending

@@ -81,6 +81,20 @@ class TrainingRows:
         """Return the same rows, some for nuisances and growth, the others for leaves."""
         return replace(self, grows=grows)
 
+    def where(self, kept: NDArray[np.bool_]) -> TrainingRows:
+        """Some of the rows, as a sample of their own."""
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(
+            self,
+            X=self.X[kept],
+            dose=self.dose[kept],
+            y=self.y[kept],
+            weights=None if weights is None else weights / weights.mean(),
+            ids=self.ids[kept],
+            grows=None,
+            given=None,
+        )
+
     @property
     def leaf_weights(self) -> FloatArray | None:
         """Weights of the rows as leaves see them: 0 for those that only grow."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.data.training_rows import TrainingRows
+from doseforest.estimation.paper_mode import check_paper
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.weighting import given_density
 from doseforest.nuisance.densities.assignment import check_kinds
@@ -34,6 +35,8 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
     """Raise ValueError where parameters of a forest do not fit its rows or each other."""
     _check_groups(rows, forest)
     _check_density(rows, forest)
+    if forest.correction == "paper":
+        check_paper(rows, forest)
     n_features = len(rows.effect_columns)
     if isinstance(forest.mtry, Integral) and int(forest.mtry) > n_features:
         raise ValueError(
@@ -59,7 +62,7 @@ def warn_of_few_trees(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
     """Warn where some rows will be in every tree of a forest: nothing judges their correction."""
     n_trees, n_forests = plan.growth["n_trees"], len(plan.leaf_sizes)
     n_unseen = rows.n_rows * plan.growth["sample_fraction"] ** n_trees
-    if forest.correction != "none" and n_unseen >= 1:
+    if forest.correction not in ("none", "paper") and n_unseen >= 1:
         warnings.warn(
             f"About {n_unseen:.0f} of {rows.n_rows} rows are in every tree, so that the correction "
             "cannot be judged on them: n_trees="
@@ -82,10 +85,12 @@ def _check_groups(rows: TrainingRows, forest: Any) -> None:
 def _check_density(rows: TrainingRows, forest: Any) -> None:
     density = forest.density
     if isinstance(density, str):
-        if forest.correction == "kernel" and density not in ("auto", *DENSITIES):
+        divides = forest.correction in ("kernel", "paper")
+        if divides and density not in ("auto", *DENSITIES):
             raise ValueError(
                 f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
-                f"correction='kernel', which divides by a density. Got {density!r} instead."
+                f"correction={forest.correction!r}, which divides by a density. "
+                f"Got {density!r} instead."
             )
         return
     if is_record(rows.dose):
@@ -106,11 +111,12 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"the {forest.n_folds} folds. Got {n_groups} groups without a density instead."
             )
     one = np.flatnonzero(given.known)[:1]
-    if forest.correction == "kernel" and given.densities(one, rows.dose[:1]) is None:
+    divides = forest.correction in ("kernel", "paper")
+    if divides and given.densities(one, rows.dose[:1]) is None:
         raise ValueError(
             "The 'density' parameter must be a function, strata, probabilities of all levels or "
-            "the name of a density for correction='kernel', which needs it at every dose. "
-            "Got values at the observed doses instead."
+            f"the name of a density for correction={forest.correction!r}, which needs it at every "
+            "dose. Got values at the observed doses instead."
         )
 
 

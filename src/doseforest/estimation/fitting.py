@@ -9,6 +9,7 @@ from typing import Any
 from doseforest.corrections.base import FittedCorrection
 from doseforest.corrections.kernel_growth import KernelSettings
 from doseforest.corrections.orthogonal import OrthogonalSettings, fit_orthogonal
+from doseforest.corrections.paper import PaperSettings, fit_paper
 from doseforest.corrections.parts import TrainedPart, no_correction
 from doseforest.corrections.published import fit_published
 from doseforest.corrections.stabilized import fit_stabilized
@@ -17,7 +18,11 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.estimation.bandwidths import choose_bandwidth
 from doseforest.estimation.plan import FitPlan, dose_kernel, draw_parts
 from doseforest.estimation.treatment_means import treatment_means
-from doseforest.estimation.weighting import conditional_density, weigh_treatments
+from doseforest.estimation.weighting import (
+    conditional_density,
+    density_of_growing_rows,
+    weigh_treatments,
+)
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome, cross_fit_outcome
 
 CorrectionFit = Callable[[TrainingRows, CrossFittedOutcome, FitPlan], FittedCorrection]
@@ -92,6 +97,38 @@ def _published(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -
     return fit_published(rows, outcome, plan.grid, on_grid, **arguments)
 
 
+def _paper(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
+    assert rows.grows is not None  # drawn by the plan
+    assert plan.paper is not None
+    kernel, smooth = dose_kernel(rows, plan)
+    growing = rows.where(rows.grows)
+    asked = plan.bandwidth if smooth and plan.bandwidth is not None else "rule_of_thumb"
+    with plan.stopwatch("nuisances"):
+        density = density_of_growing_rows(rows, plan)
+    settings = PaperSettings(
+        baseline=plan.paper.baseline,
+        bandwidth=choose_bandwidth(asked, growing, growing.y, kernel, degree=0),
+        kernel=kernel,
+        criterion=plan.paper.criterion,
+        distance=plan.distance,
+        zeta=plan.paper.zeta,
+        min_info_gain=plan.paper.min_info_gain,
+        leaf_size=plan.leaf_sizes[0],
+        growth=plan.growth,
+        seed=plan.seed,
+    )
+    return fit_paper(
+        rows,
+        outcome,
+        plan.grid,
+        density,
+        settings,
+        n_threads=plan.n_threads,
+        stopwatch=plan.stopwatch,
+        on_progress=plan.on_progress,
+    )
+
+
 def _kernel_arguments(
     rows: TrainingRows, smoothed: FloatArray, plan: FitPlan, degree: int = 1
 ) -> dict[str, Any]:
@@ -134,6 +171,7 @@ CORRECTIONS: dict[str, CorrectionKind] = {
     ),
     "stabilized": CorrectionKind(_stabilized, (20, 60, 200), lambda plan: len(plan.leaf_sizes)),
     "kernel": CorrectionKind(_published, (20,), lambda plan: 1),
+    "paper": CorrectionKind(_paper, (5,), lambda plan: 1),
     "none": CorrectionKind(_none, (20,), lambda plan: 0),
 }
 

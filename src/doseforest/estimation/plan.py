@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.estimation.honest_split import draw_honest_split
 from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
 from doseforest.smoothing.kernels import Kernel
 from doseforest.timing import Stopwatch
@@ -24,6 +25,17 @@ from doseforest.treatments.vectors import dose_columns, is_record, n_components
 
 def tell_nobody(done: int) -> None:
     """Take word of progress and do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRules:
+    """What only the paper's Algorithm 1 asks for."""
+
+    alpha: float  # share of the rows in Omega1
+    baseline: float  # that theta is measured against
+    criterion: str  # of CRITERIA
+    zeta: float
+    min_info_gain: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +57,7 @@ class FitPlan:
     n_folds: int
     n_repeats: int
     swap: bool
+    paper: PaperRules | None  # of correction="paper"
     seed: int
     n_threads: int
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
@@ -113,6 +126,9 @@ def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArr
 
 def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, IntArray]]:
     """Rows and folds (n_repeats, n_rows) of each part: one, or two with halves swapped."""
+    if plan.paper is not None:
+        grows = draw_honest_split(rows.ids, plan.paper.alpha, plan.seed)
+        return [(rows.growing_on(grows), _folds(rows, plan, grows))]
     if not plan.swap:
         return [(rows, _folds(rows, plan, np.ones(rows.n_rows, bool)))]
     halves = draw_folds(rows.ids, 2, plan.seed)

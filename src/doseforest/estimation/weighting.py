@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
-from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.plan import FitPlan, dose_kernel
 from doseforest.nuisance.category_encoding import fit_encoder
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities.assignment import known_weights
@@ -23,7 +25,9 @@ from doseforest.nuisance.densities.encoded import (
 )
 from doseforest.nuisance.densities.known import Strata
 from doseforest.nuisance.densities.registry import DENSITIES
+from doseforest.nuisance.densities.support import DoseSupport, dose_support
 from doseforest.nuisance.densities.weights import TreatmentWeights
+from doseforest.treatments.grids import dose_sample
 from doseforest.treatments.vectors import components
 
 DEFAULT_DENSITY = "location_scale"
@@ -108,3 +112,45 @@ def given_density(rows: TrainingRows, density: Any) -> Any:
         known = {k: rows.categories[own] for k, own in enumerate(columns) if own in rows.categories}
         return in_own_numbers(density, known)
     return rows.of_given(density)
+
+
+def density_of_growing_rows(
+    rows: TrainingRows, plan: FitPlan
+) -> Callable[[FloatArray], FloatArray]:
+    """Densities pi-hat(t | X_i) of the rows that grow, from a fit to just these rows.
+
+    A dose with point masses has a continuous density, as everywhere in the paper.
+    """
+    assert rows.grows is not None  # the honest split was drawn
+    growing, density = rows.where(rows.grows), plan.density
+    X = growing.treatment_features
+    if isinstance(density, Strata):  # within which densities are estimated
+        labels = np.asarray(rows.of_given(density.labels))[rows.grows]
+        strata = conditional_density(growing, replace(plan, density=Strata(labels)))
+        return lambda doses: strata.out_of_fold(X, doses)
+    if not isinstance(density, str):
+        known = conditional_density(rows, plan)
+        return lambda doses: known.out_of_fold(rows.treatment_features, doses)[rows.grows]
+    learner = DENSITIES[DEFAULT_DENSITY if density == "auto" else density]()
+    counts = growing.category_counts(growing.treatment_columns)
+    fitted = with_categories(learner, counts).fit(
+        X,
+        growing.dose,
+        support=_support_without_masses(rows, growing, plan),
+        weights=growing.weights,
+        seed=plan.seed,
+        n_threads=plan.n_threads,
+    )
+    return lambda doses: fitted.density(X, doses)
+
+
+def _support_without_masses(
+    rows: TrainingRows, growing: TrainingRows, plan: FitPlan
+) -> DoseSupport:
+    """[Tmin, Tmax] of all rows, or the levels of the dose."""
+    support = dose_support(growing.dose, growing.weights)
+    _, smooth = dose_kernel(rows, plan)
+    if not smooth:
+        return support
+    ends = dose_sample(rows.dose, rows.weights).range()
+    return DoseSupport(ends.low, ends.high, (), continuous=True, scale=support.scale)

@@ -15,7 +15,7 @@ import numpy as np
 from doseforest import _core
 from doseforest.dtypes import Array, ChannelArray, FloatArray
 from doseforest.growth.distances import DistanceFunction, trapezoid_weights
-from doseforest.growth.statistic import Positivity
+from doseforest.growth.positivity import Positivity
 
 # enum Statistic of cpp/layout.hpp
 STATISTIC_CODES: dict[str, int] = {
@@ -126,10 +126,11 @@ def gap_weights(doses: FloatArray | None, given: FloatArray | None, recipe: str)
     return np.diff(doses)
 
 
-def refuse_positivity(rows: StatisticRows, recipe: str) -> None:
-    """The positivity term is in units of mean curves."""
-    if rows.zeta > 0:
+def refuse_positivity(rows: StatisticRows, recipe: str, *, mixture: bool = False) -> None:
+    """Refuse a positivity term; with `mixture`, only the one that is in units of mean curves."""
+    if rows.zeta > 0 and not (mixture and rows.positivity == "mixture"):
+        unless = " unless positivity='mixture'" if mixture else ""
         raise ValueError(
-            f"The 'zeta' parameter of CurveForest must be 0 with {recipe}; a guard keeps the "
-            f"treatment varied there. Got {rows.zeta} instead."
+            f"The 'zeta' parameter of CurveForest must be 0 with {recipe}{unless}; a guard keeps "
+            f"the treatment varied there. Got {rows.zeta} instead."
         )

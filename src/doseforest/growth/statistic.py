@@ -8,7 +8,6 @@ any engine that can add histograms can search splits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from doseforest import _core
 from doseforest.data.exact_grid import exact_channels, row_blocks
 from doseforest.dtypes import Array, ChannelArray, FloatArray
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
-
-Positivity = Literal["conditional", "mixture"]
-POSITIVITY_CODES: dict[str, int] = {"none": 0, "conditional": 1, "mixture": 2}
+from doseforest.growth.positivity import POSITIVITY_CODES, Positivity, positivity_gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +59,16 @@ class MeanCurveStatistic:
     def extra_gain(
         self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
     ) -> FloatArray:
-        """Positivity term zeta * sigma of each cut: the smaller of the children's spreads."""
-        if self.positivity == "none":
-            return np.zeros(len(left))
-        sides = ((left, left_weight), (total - left, total_weight - left_weight))
-        spreads = [self._spread(sums, weight) for sums, weight in sides]
-        term: FloatArray = self.zeta * np.minimum(*spreads)
-        return term
-
-    def _spread(self, sums: FloatArray, weight: FloatArray) -> FloatArray:
-        first: FloatArray = sums[:, self.spread_channel] / weight
-        if self.positivity == "conditional":
-            return first
-        second = sums[:, self.spread_channel + 1] / weight
-        return np.sqrt(np.maximum(second - first**2, 0.0))
+        """Positivity term zeta * sigma of each cut."""
+        return positivity_gain(
+            self.positivity,
+            self.zeta,
+            self.spread_channel,
+            left,
+            left_weight,
+            total,
+            total_weight,
+        )
 
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
         """Return the compiled form of a distance of the table."""
