@@ -10,7 +10,7 @@ from accuracy_study.tasks import Record, Task
 from doseforest.simulation import JOINT_DESIGNS
 from growth_speed.report import markdown_table
 
-SIZE, SIMULATIONS = 1000, 10
+SIZE, SIMULATIONS = 1000, 6
 ROWS = ("doseforest", "random_forest", "boosting", "zero")
 TWO = ("two_discounts", "two_discounts_apart")  # the first with an interaction
 WITHIN = 1.1
