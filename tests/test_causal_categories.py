@@ -25,6 +25,12 @@ def _fitted():
     return small().fit(DATA.frame, DATA.y, treatment=DATA.dose)
 
 
+def explained(forest, data):
+    """Share of the outcome's variance that the curves explain at the observed doses."""
+    at_dose = forest.dose_response(data.frame, data.dose[:, None])[:, 0]
+    return r2_score(data.y, at_dose)
+
+
 def polars_frame(dtype=pl.String):
     return pl.DataFrame(
         {"age": DATA.x[:, 0], "city": DATA.labels, "income": DATA.x[:, 1]}, nan_to_null=True
@@ -103,7 +109,7 @@ def test_every_correction_finds_the_slopes_of_categories(correction, honesty):
     # True slopes are 0, 2/3, 4/3 and 2; curves of the published correction lean to the mean.
     assert np.corrcoef(slopes, DATA.slope)[0, 1] > (0.9 if correction == "kernel" else 0.98)
     assert np.abs(slopes - 1 - DATA.slope).max() < (0.6 if correction == "kernel" else 0.4)
-    assert forest.score(DATA.frame, DATA.y, treatment=DATA.dose) > 0.7
+    assert explained(forest, DATA) > 0.7
     average = forest.average_effect(3.0, 1.0)
     # The average slope is near 1 and its standard error near 0.1.
     assert abs(average.value - 2 * (1 + DATA.slope[DATA.code].mean())) < 0.4
@@ -182,7 +188,7 @@ def test_few_and_many_levels_are_taken(n_levels):
     forest = small().fit(data.frame, data.y, treatment=data.dose)
     assert len(forest.model_.categories[1]) <= n_levels
     assert np.isfinite(forest.dose_response(data.frame)).all()
-    assert forest.score(data.frame, data.y, treatment=data.dose) > 0.5
+    assert explained(forest, data) > 0.5
 
 
 @pytest.mark.parametrize("label", ["here", None])

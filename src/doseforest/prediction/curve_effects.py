@@ -72,7 +72,7 @@ def one_dose(dose: Any, name: str, n_components: int = 1) -> Any:
 
     Examples
     --------
-    >>> one_dose(5, "dose"), one_dose([5, 1], "dose", n_components=2)
+    >>> one_dose(5, "dose"), one_dose([5, 1], "dose", n_components=2).item()
     (5.0, (5.0, 1.0))
     """
     if isinstance(dose, np.void):
