@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.metrics import r2_score
 
 from causal_tables import Blind, Slopes, Table, small
 from doseforest.data.categories import learn_categories
