@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.averaging import Averager
 from doseforest.estimation.overlap import supported, within
 from doseforest.inspection.nodes import feature_label
@@ -27,6 +27,7 @@ from doseforest.inspection.overlap_plots import plot_report
 from doseforest.inspection.overlap_text import report_text
 from doseforest.nuisance.densities.base import ConditionalDensity
 from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.smoothing.kernel_weights import effective_sample
 
 WEAK_BELOW = 0.1
@@ -148,11 +149,7 @@ def report_overlap(
     own = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
     inside = within(support, doses)
-    if chosen.density is not None:
-        on_doses, observed = chosen.density.out_of_fold(X, inside), chosen.density.observed
-    else:
-        on_doses = density.density(X, inside)
-        observed = density.density(X, rows.dose[:, None])[:, 0]
+    on_doses, observed = _densities(density, chosen, rows, inside)
     beside = ~support.at_mass(rows.dose) if support.continuous else np.ones(rows.n_rows, bool)
     before = chosen.r if chosen.uncapped is None else chosen.uncapped
     cut = before / chosen.r  # the same for all rows but those that the cap has lowered
@@ -193,3 +190,14 @@ def report_overlap(
             [weight_spread(chosen.r[k], own[k]).effective_sample for k in at_mass.T]
         ),
     )
+
+
+def _densities(
+    density: ConditionalDensity, chosen: TreatmentWeights, rows: TrainingRows, doses: DoseArray
+) -> tuple[FloatArray, FloatArray]:
+    """Densities of rows at some doses and at their own, of the weights where they have any."""
+    X, own = rows.treatment_features, chosen.density
+    if own is None:
+        return density.density(X, doses), density.density(X, rows.dose[:, None])[:, 0]
+    on_doses = own.out_of_fold(X, doses) if own.everywhere else density.density(X, doses)
+    return on_doses, own.observed

@@ -61,6 +61,12 @@ class Assignment:
     estimates: Estimates | None  # None: everything is known
     observed: FloatArray  # (n_rows,) pi(T_i | X_i)
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether densities are known at any dose, not at the observed ones alone."""
+        one = np.flatnonzero(self.given.known)[:1]
+        return self.given.densities(one, np.zeros(1)) is not None
+
     def out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Densities of the training rows, (n_rows, n_doses); X must be the training table.
 

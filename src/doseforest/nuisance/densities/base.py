@@ -63,6 +63,10 @@ class RowDensities(Protocol):
     def observed(self) -> FloatArray:
         """Values pi(T_i | X_i), (n_rows,)."""
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether densities are known at any dose, not at the observed ones alone."""
+
     def out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Densities of the training rows, (n_rows, n_doses)."""
 
@@ -75,6 +79,11 @@ class CrossFittedDensity:
     by_fold: tuple[ConditionalDensity, ...]
     folds: IntArray  # (n_rows,)
     observed: FloatArray  # (n_rows,) pi(T_i | X_i), out of fold
+
+    @property
+    def everywhere(self) -> bool:
+        """True: a fitted density has a value at any dose."""
+        return True
 
     def out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Densities of the training rows, (n_rows, n_doses), from fits that have not seen them."""
