@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -222,6 +224,11 @@ def test_averages_of_two_doses_are_doubly_robust_and_have_errors(discounts, fitt
     assert average.doses.shape == (2, 2)
     exact = discounts.average(corners)
     assert (np.abs(average.values - exact) < 4 * average.standard_errors).all()
+    along = fitted.average_dose_response([[0.2, 0.5], [0.5, 0.5], [0.8, 0.5]])
+    lifted = replace(along, values=along.values + 10)  # elasticities are of positive outcomes
+    assert np.sign(lifted.elasticity().value) == np.sign(along.values[2] - along.values[0])
+    with pytest.raises(ValueError, match="of several components one may change"):
+        average.elasticity()
     effect = fitted.average_effect(corners[1], corners[0])
     assert np.isclose(effect.value, average.values[1] - average.values[0])
 

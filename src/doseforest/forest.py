@@ -32,6 +32,7 @@ from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.inspection.dose_axes import dose_labels
 from doseforest.inspection.effect_views import EffectViews
 from doseforest.inspection.pictures import series_label
 from doseforest.machine import thread_count
@@ -425,7 +426,7 @@ class GeneralizedCausalForest(
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         self._parts, self._fit_plan = parts, plan
-        self._labels = series_label(treatment, "dose"), series_label(y, "outcome")
+        self._labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
         self._averager: Averager | None = None
         if self.verbose:
             print(plan.stopwatch.report())

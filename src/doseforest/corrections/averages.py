@@ -36,18 +36,22 @@ class AverageDoseResponse:
         >>> round(found.value, 3), round(found.standard_error, 3)
         (-0.5, 0.102)
         """
-        if not (self.doses > 0).all() or len(np.unique(self.doses)) < 2:
+        table = self.doses.reshape(len(self.doses), -1)
+        varies = np.ptp(table, axis=0) > 0
+        doses = table[:, int(np.argmax(varies))]
+        if varies.sum() != 1 or not (doses > 0).all():
             raise ValueError(
                 "The 'doses' parameter of average_dose_response must hold at least two doses, all "
-                f"of them positive, for an elasticity. Got {self.doses.tolist()} instead."
+                "of them positive, for an elasticity; of several components one may change. "
+                f"Got {self.doses.tolist()} instead."
             )
         if not (self.values > 0).all():
             place = int(np.argmin(self.values))
             raise ValueError(
                 "The 'values' of an average dose-response must be positive for an elasticity. "
-                f"Got {self.values[place]:g} at dose {self.doses[place]:g} instead."
+                f"Got {self.values[place]:g} at dose {doses[place]:g} instead."
             )
-        centred = np.log(self.doses) - np.log(self.doses).mean()
+        centred = np.log(doses) - np.log(doses).mean()
         slope = centred / (centred @ centred)  # of a line through values at the doses
         gradient = slope / self.values
         error = np.sqrt(gradient @ self.covariance @ gradient)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +13,21 @@ from doseforest.data.feature_places import feature_places
 from doseforest.dtypes import FloatArray
 from doseforest.inspection import curve_plots, effect_plots
 from doseforest.inspection.curve_plots import UnitColours, spread_units
+from doseforest.inspection.dose_axes import DoseAxes, known_axes
+from doseforest.inspection.dose_paths import dose_path
 from doseforest.inspection.effect_importance import check_method, correction_importance
 from doseforest.inspection.nodes import feature_label
-from doseforest.inspection.pictures import DoseMarks, pyplot
-from doseforest.treatments.grids import as_doses, check_count
+from doseforest.inspection.pictures import pyplot
+from doseforest.inspection.surface_views import SurfaceViews
+from doseforest.prediction.curve_effects import one_dose
+from doseforest.treatments.grids import check_count
+from doseforest.treatments.vectors import dose_text
 
 if TYPE_CHECKING:
     from doseforest.prediction.effect_forest import EffectForest
 
 
-class CurveViews:
+class CurveViews(SurfaceViews):
     """What can be seen of a forest of effects; `_model` is the forest itself."""
 
     __slots__ = ()
@@ -32,15 +38,10 @@ class CurveViews:
         """The fitted forest."""
 
     @property
-    def _marks(self) -> DoseMarks:
-        """How doses are drawn: by what the correction knows of levels and point masses."""
-        for part in self._model.parts:
-            basis: Any = getattr(part.correction, "basis", None)
-            if hasattr(basis, "levels"):
-                return DoseMarks(tuple(basis.levels), continuous=False)
-            if hasattr(basis, "masses"):
-                return DoseMarks(tuple(basis.masses))
-        return DoseMarks()
+    def _axes(self) -> DoseAxes:
+        """How doses are drawn: by what the correction knows of levels, point masses and arms."""
+        bases = [getattr(part.correction, "basis", None) for part in self._model.parts]
+        return known_axes(bases, self._model.doses)
 
     def feature_importance(
         self,
@@ -80,6 +81,8 @@ class CurveViews:
         X: Any,
         *,
         doses: Any = None,
+        component: int | None = None,
+        at: Any = None,
         units: Any = None,
         n_shown: int = 80,
         quantiles: Sequence[float] | None = None,
@@ -89,13 +92,20 @@ class CurveViews:
     ) -> Any:
         """Draw the curves of units as thin lines, and their average on top.
 
-        Doses that stand alone, levels and point masses, are dots.
+        Doses that stand alone, levels and point masses, are dots. Arms are drawn side by side,
+        each over its own doses.
 
         Parameters
         ----------
         X : table of shape (n_units, n_features)
         doses : array of shape (n_doses,), optional
-            By default over the forest's grid.
+            By default over the forest's grid. Values of the component that changes, or, for arms,
+            shape (n_doses, 2).
+        component : int, optional
+            Which component of the dose changes, where it has several; see `plot_surface` for two
+            at once. Of arms: 1, for the curves of one arm.
+        at : array of shape (n_components,), optional
+            What the other components are held at; by default the baseline.
         units : sequence of ints, optional
             Rows of X to draw; by default `n_shown` that stand for all, equally spaced in the order
             of their effect. The average is always over all units of X.
@@ -113,36 +123,44 @@ class CurveViews:
         The axes.
         """
         pyplot()
-        model, marks = self._model, self._marks
+        model, axes = self._model, self._axes
         table = np.concatenate([block for _, block in model.checked_table(X).blocks()])
         check_count(n_shown, 1, "n_shown")
-        drawn = marks.drawn_doses(model.doses) if doses is None else as_doses(doses)
-        everyone = model.dose_response(table, np.append(drawn, model.baseline))
+        path = dose_path(model, axes, doses=doses, component=component, at=at)
+        marks = path.marks
+        asked = np.append(path.doses, model.baseline)
+        everyone = np.asarray(model.dose_response(table, asked))
         everyone, start = everyone[:, :-1], everyone[:, -1:]
         if effects:
             everyone = everyone - start
-            outcome = f"effect on {marks.outcome} against {marks.dose} {model.baseline:g}"
-            marks = DoseMarks(marks.masses, marks.continuous, marks.dose, outcome)
-        average = everyone.mean(axis=0)
+            outcome = f"effect on {marks.outcome} against {axes.told(model.baseline, 6)}"
+            marks = replace(marks, outcome=outcome)
+        average = path.broken(everyone.mean(axis=0))
         if quantiles is not None:
-            return curve_plots.plot_curve_bands(
-                drawn, everyone, marks, quantiles=quantiles, average=average, ax=ax
+            curves = path.broken(everyone)
+            ax = curve_plots.plot_curve_bands(
+                path.x, curves, marks, quantiles=quantiles, average=average, ax=ax
             )
-        top = int(np.argmax(drawn))
+            path.label(ax)
+            return ax
+        top = int(np.argmax(path.places))
         gain = everyone[:, top] - (0.0 if effects else start[:, 0])
         shown = spread_units(gain, n_shown) if units is None else _checked_units(units, len(table))
-        colours = self._colours(color_by, table, gain, float(drawn[top]))
+        colours = self._colours(color_by, table, gain, path.doses[top])
         if colours is not None:
             colours = UnitColours(colours.values[shown], colours.label)
-        return curve_plots.plot_unit_curves(
-            drawn, everyone[shown], marks, average=average, colours=colours, ax=ax
+        curves = path.broken(everyone[shown])
+        ax = curve_plots.plot_unit_curves(
+            path.x, curves, marks, average=average, colours=colours, ax=ax
         )
+        path.label(ax)
+        return ax
 
     def plot_effects(
         self,
         X: Any,
-        dose: float | None = None,
-        baseline: float | None = None,
+        dose: Any = None,
+        baseline: Any = None,
         *,
         feature: Any = None,
         ax: Any | None = None,
@@ -152,8 +170,8 @@ class CurveViews:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
-        dose, baseline : float, optional
-            By default the highest dose of the grid, and the forest's baseline.
+        dose, baseline : float or array of shape (n_components,), optional
+            By default the last dose of the grid, which is the highest, and the forest's baseline.
         feature : name or place of a feature, optional
             Draw effects over it; by default their distribution.
         ax : matplotlib axes, optional
@@ -163,12 +181,14 @@ class CurveViews:
         The axes.
         """
         pyplot()
-        model, marks = self._model, self._marks
+        model, axes = self._model, self._axes
         table = np.concatenate([block for _, block in model.checked_table(X).blocks()])
-        high = float(model.doses.max()) if dose is None else dose
-        low = model.baseline if baseline is None else baseline
-        values = model.effect(table, high, low)
-        label = f"effect on {marks.outcome} of {marks.dose} {high:.4g} against {low:.4g}"
+        high = model.doses[-1] if dose is None else one_dose(dose, "dose", model.n_components)
+        low = model.baseline
+        if baseline is not None:
+            low = one_dose(baseline, "baseline", model.n_components)
+        values = np.asarray(model.effect(table, high, low))
+        label = f"effect on {axes.outcome} of {axes.told(high)} against {dose_text(low, 4)}"
         if feature is None:
             return effect_plots.plot_effect_distribution(values, label=label, ax=ax)
         place = self._place(feature, "feature")
@@ -202,15 +222,16 @@ class CurveViews:
         return effect_plots.plot_importances(answer, n_shown=n_shown, ax=ax)
 
     def _colours(
-        self, color_by: Any, table: FloatArray, gain: FloatArray, dose: float
+        self, color_by: Any, table: FloatArray, gain: FloatArray, dose: Any
     ) -> UnitColours | None:
         model = self._model
         if color_by is None:
             return None
         if color_by == "effect" and "effect" not in (model.feature_names or ()):
-            marks = self._marks
-            label = f"effect of {marks.dose} {dose:.3g} against {model.baseline:.3g}"
-            return UnitColours(gain, label)
+            if np.ptp(gain) <= 1e-9 * np.abs(gain).max():
+                return None  # the same for all units, but for rounding
+            against = dose_text(model.baseline, 3)
+            return UnitColours(gain, f"effect of {self._axes.told(dose, 3)} against {against}")
         place = self._place(color_by, "color_by")
         return UnitColours(table[:, place], feature_label(model.feature_names, place))
 

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.dtypes import FloatArray
+from doseforest.corrections.averages import AverageDoseResponse
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.estimation.overlap import supported
 from doseforest.inspection import overlap_plots
 from doseforest.inspection.curve_plots import plot_average_curve
 from doseforest.inspection.curve_views import CurveViews
+from doseforest.inspection.dose_axes import DoseAxes, observed_axes
+from doseforest.inspection.dose_paths import dose_path
 from doseforest.inspection.effect_importance import check_method
 from doseforest.inspection.model_summary import ModelSummary, summarise
+from doseforest.inspection.overlap_components import grounds_of
 from doseforest.inspection.overlap_report import WEAK_BELOW, OverlapReport, report_overlap
 from doseforest.inspection.permutation import permutation_importance
-from doseforest.inspection.pictures import DoseMarks, dose_strip, pyplot
+from doseforest.inspection.pictures import dose_strip, pyplot
+from doseforest.prediction.curve_effects import dose_table
+from doseforest.treatments.arms import ArmsBasis, has_arms
 from doseforest.treatments.grids import check_doses
 
 if TYPE_CHECKING:
-    from doseforest.corrections.averages import AverageDoseResponse
     from doseforest.corrections.parts import TrainedPart
     from doseforest.estimation.averaging import Averager
     from doseforest.estimation.plan import FitPlan
     from doseforest.nuisance.densities.base import ConditionalDensity
+
+DOSES_AT_ONCE = 64  # of a surface, as many as a grid has
+MOST_JUDGED = 2000  # units whose support is looked at
 
 
 class EffectViews(CurveViews):
@@ -56,7 +66,7 @@ class EffectViews(CurveViews):
     _fit_plan: FitPlan
     _ground: Any  # DoseSupport, or one for each component
     _overlap: ConditionalDensity
-    _labels: tuple[str, str]  # of dose and outcome
+    _labels: tuple[tuple[str, ...], str]  # of the components of the dose, and of the outcome
 
     @abstractmethod
     def average_dose_response(self, doses: Any = None) -> AverageDoseResponse:
@@ -67,20 +77,25 @@ class EffectViews(CurveViews):
         """What averages are made of."""
 
     @property
-    def _marks(self) -> DoseMarks:
+    def _axes(self) -> DoseAxes:
         check_is_fitted(self)
-        return DoseMarks(self._ground.masses, self._ground.continuous, *self._labels)
+        return observed_axes(
+            grounds_of(self._ground),
+            *self._labels,
+            isinstance(self._fit_plan.basis, ArmsBasis) or has_arms(self._parts[0].rows.dose),
+        )
 
     def overlap_report(self, doses: Any = None, *, weak_below: float = WEAK_BELOW) -> OverlapReport:
         """Whether the data can answer: who could have had which dose, weights, balance.
 
         Parameters
         ----------
-        doses : array of shape (n_doses,), optional
+        doses : array of shape (n_doses,) or (n_doses, n_components), optional
             By default the forest's grid and the point masses of the dose.
         weak_below : float, default=0.1
             A unit has weak positivity where the variance of its dose given its covariates is
-            below this share of the variance of all doses.
+            below this share of the variance of all doses. Of several components each is judged
+            given those before it; the dose of an arm against the doses of that arm.
 
         Returns
         -------
@@ -93,13 +108,22 @@ class EffectViews(CurveViews):
         otherwise, and for support and positivity, those of the location-scale fit to all rows.
         Weights are chosen at the first call of an average, or here.
         """
-        averager = self._averages()
-        if doses is None:
-            grid = np.union1d(self.doses_, self._ground.masses)
+        averager, model = self._averages(), self._model
+        if doses is not None:
+            grid = check_doses(dose_table(doses, 1, "doses", model.n_components)[0], model.support)
+        elif model.n_components > 1:
+            grid = model.doses
         else:
-            grid = check_doses(doses, self._model.support)
-        rows = self._parts[0].rows
-        return report_overlap(rows, averager, self._overlap, self._ground, grid, weak_below)
+            grid = np.union1d(model.doses, self._ground.masses)
+        return report_overlap(
+            self._parts[0].rows,
+            averager,
+            self._overlap,
+            self._ground,
+            grid,
+            axes=self._axes,
+            weak_below=weak_below,
+        )
 
     def feature_importance(
         self,
@@ -157,12 +181,13 @@ class EffectViews(CurveViews):
             self._parts,
             averager,
             self.overlap_report(),
-            self._ground,
+            grounds_of(self._ground),
+            self._axes,
             correction=self.correction,
             outcome_weights=self.outcome_weights_,
             rounds=self.rounds_,
-            doses=self.doses_,
-            baseline=self.baseline_,
+            doses=self._model.doses,
+            baseline=self._model.baseline,
             seconds=self.seconds_,
         )
 
@@ -170,16 +195,21 @@ class EffectViews(CurveViews):
         self,
         doses: Any = None,
         *,
+        component: int | None = None,
+        at: Any = None,
         level: float = 0.95,
         show_doses: bool = True,
         ax: Any | None = None,
     ) -> Any:
-        """Draw the average curve with its pointwise band.
+        """Draw the average curve with its pointwise band; of arms, those of all side by side.
 
         Parameters
         ----------
         doses : array of shape (n_doses,), optional
             By default over the forest's grid.
+        component, at
+            Which of several components changes, and where the others are held; see
+            `plot_dose_response`. For two components at once there is `plot_surface`.
         level : float, default=0.95
             Of the intervals, one for each dose: value and standard error of
             `average_dose_response`.
@@ -192,11 +222,20 @@ class EffectViews(CurveViews):
         The axes.
         """
         pyplot()
-        marks, rows = self._marks, self._parts[0].rows
-        drawn = marks.drawn_doses(self.doses_) if doses is None else doses
-        ax = plot_average_curve(self.average_dose_response(drawn), marks, level=level, ax=ax)
+        path = dose_path(self._model, self._axes, doses=doses, component=component, at=at)
+        found, rows = self.average_dose_response(path.doses), self._parts[0].rows
+        curve = replace(
+            found,
+            doses=path.x,
+            values=path.broken(found.values),
+            standard_errors=path.broken(found.standard_errors),
+        )
+        ax = plot_average_curve(curve, path.marks, level=level, ax=ax)
         if show_doses:
-            dose_strip(ax, rows.dose, marks, rows.weights)
+            places, seen = path.observed(rows.dose)
+            weights = None if rows.weights is None else rows.weights[seen]
+            dose_strip(ax, places, path.marks, weights)
+        path.label(ax)
         return ax
 
     def plot_overlap(self, doses: Any = None, *, ax: Any | None = None) -> Any:
@@ -205,10 +244,23 @@ class EffectViews(CurveViews):
         See `overlap_report`, which has four pictures: ``overlap_report().plot()``.
         """
         pyplot()
-        report = self.overlap_report(doses)
-        return overlap_plots.plot_overlap(report, label=self._marks.dose, ax=ax)
+        return overlap_plots.plot_overlap(self.overlap_report(doses), ax=ax)
 
     def plot_weights(self, *, ax: Any | None = None) -> Any:
         """Draw the distribution of the treatment weights."""
         pyplot()
         return overlap_plots.plot_weights(self.overlap_report(), ax=ax)
+
+    def _average_surface(self, doses: DoseArray) -> FloatArray:
+        averager = self._averages()
+        parts = np.array_split(doses, -(-len(doses) // DOSES_AT_ONCE))
+        return np.concatenate([averager.average_curve(part).values for part in parts])
+
+    def _supported_share(self, table: FloatArray | None, doses: DoseArray) -> FloatArray:
+        rows = self._parts[0].rows
+        seen = rows.treatment_features if table is None else table[:, rows.treatment_columns]
+        places = np.unique(np.linspace(0, len(seen) - 1, MOST_JUDGED).round().astype(int))
+        flags = supported(self._overlap, seen[places], doses, self._ground)
+        weights = None if table is not None or rows.weights is None else rows.weights[places]
+        share: FloatArray = np.average(flags, axis=0, weights=weights)
+        return share

@@ -11,16 +11,17 @@ import numpy as np
 
 from doseforest.corrections.parts import TrainedPart, out_of_bag
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.averaging import Averager
+from doseforest.inspection.dose_axes import DoseAxes
+from doseforest.inspection.few_doses import MOST_LEVELS, few_doses
 from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.inspection.overlap_text import WIDTH, text_table
 from doseforest.nuisance.cross_fitting import is_binary
-from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.densities.support import DoseSupport, dose_support
+from doseforest.treatments.vectors import dose_columns, dose_text
 
-N_DOSES = 5
 MOST_SHARES = 4
-MOST_LEVELS = 8
 EFFECT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -60,13 +61,14 @@ def summarise(
     parts: tuple[TrainedPart, ...],
     averager: Averager,
     overlap: OverlapReport,
-    support: DoseSupport,
+    grounds: tuple[DoseSupport, ...],
+    axes: DoseAxes,
     *,
     correction: str,
     outcome_weights: Mapping[str, float],
     rounds: tuple[Mapping[str, Any], ...],
-    doses: FloatArray,
-    baseline: float,
+    doses: DoseArray,
+    baseline: Any,
     seconds: Mapping[str, float],
 ) -> ModelSummary:
     """Put a summary together; see `EffectViews.summary`."""
@@ -76,10 +78,10 @@ def summarise(
         title,
         (
             ("Data", (_data(rows),)),
-            ("Treatment", (_treatment(rows, support, baseline),)),
+            ("Treatment", _treatment(rows, grounds, axes, baseline)),
             ("Outcome model", (_outcome(rows, outcome_weights, parts, observed),)),
             ("Correction", _correction(correction, rounds)),
-            ("Effects", _effects(parts, averager, _few(doses, baseline, support), baseline)),
+            ("Effects", _effects(parts, averager, few_doses(doses, baseline, axes), baseline)),
             ("Overlap", _overlap(overlap)),
             ("Time", (", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items()),)),
         ),
@@ -106,21 +108,58 @@ def _data(rows: TrainingRows) -> str:
     return ", ".join(facts) + f"; {kind} with mean {mean:.3g}"
 
 
-def _treatment(rows: TrainingRows, support: DoseSupport, baseline: float) -> str:
+def _treatment(
+    rows: TrainingRows, grounds: tuple[DoseSupport, ...], axes: DoseAxes, baseline: Any
+) -> tuple[str, ...]:
     own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    columns = dose_columns(rows.dose)
+    if len(columns) == 1:
+        digits = 4 if grounds[0].continuous else 6
+        text = _component(columns[0], own, grounds[0])
+        return (f"{text}; baseline {dose_text(baseline, digits)}",)
+    first = f"{len(columns)} components; baseline {dose_text(baseline, 4)}"
+    if not axes.arms:
+        described = (
+            _component(own_dose, own, ground)
+            for own_dose, ground in zip(columns, grounds, strict=True)
+        )
+        return (
+            first,
+            *(f"{name}: {text}" for name, text in zip(axes.labels, described, strict=True)),
+        )
+    arm, amount = columns
+    lines = [f"arms with doses of their own; baseline {dose_text(baseline, 4)}"]
+    for level in np.unique(arm):
+        mine = arm == level
+        share = own[mine].sum() / own.sum()
+        lines.append(
+            f"{axes.labels[0]} {level:g} ({share:.0%}): {_within_arm(amount[mine], own[mine])}"
+        )
+    return tuple(lines)
+
+
+def _within_arm(amount: FloatArray, weights: FloatArray) -> str:
+    kept = amount[weights > 0]
+    if len(kept) == 0 or np.ptp(kept) == 0:
+        return f"always {amount[0]:.4g}"
+    return _component(amount, weights, dose_support(amount, weights))
+
+
+def _component(dose: FloatArray, weights: FloatArray, ground: DoseSupport) -> str:
+    """One component in words: a quantity with its range, masses with their shares, or levels."""
     shares = [
-        f"{mass:g} ({own[rows.dose == mass].sum() / own.sum():.0%})" for mass in support.masses
+        f"{mass:g} ({weights[dose == mass].sum() / weights.sum():.0%})" for mass in ground.masses
     ]
     listed = ", ".join(shares[:MOST_LEVELS]) + (", …" if len(shares) > MOST_LEVELS else "")
-    if not support.continuous:
-        return f"levels {listed}; baseline {baseline:g}"
-    mean = np.average(rows.dose, weights=own)
-    spread = np.sqrt(np.average((rows.dose - mean) ** 2, weights=own))
-    text = f"a quantity from {rows.dose.min():.4g} to {rows.dose.max():.4g}"
+    if not ground.continuous:
+        return f"levels {listed}"
+    mean = np.average(dose, weights=weights)
+    spread = np.sqrt(np.average((dose - mean) ** 2, weights=weights))
+    text = f"a quantity from {dose.min():.4g} to {dose.max():.4g}"
     text += f" (mean {mean:.3g}, standard deviation {spread:.3g})"
     if shares:
         text += f", point masses at {listed}"
-    return f"{text}; baseline {baseline:.4g}"
+    return text
 
 
 def _outcome(
@@ -164,29 +203,18 @@ def _correction(name: str, rounds: tuple[Mapping[str, Any], ...]) -> tuple[str, 
     return tuple(lines)
 
 
-def _few(doses: FloatArray, baseline: float, support: DoseSupport) -> FloatArray:
-    """A few doses beside the baseline."""
-    others: FloatArray = doses[doses != baseline]
-    most = N_DOSES if support.continuous else MOST_LEVELS
-    if len(others) <= most:
-        return others
-    places = np.linspace(0, len(others) - 1, most).round().astype(int)
-    few: FloatArray = others[places]
-    return few
-
-
 def _effects(
-    parts: tuple[TrainedPart, ...], averager: Averager, doses: FloatArray, baseline: float
+    parts: tuple[TrainedPart, ...], averager: Averager, doses: DoseArray, baseline: Any
 ) -> tuple[str, ...]:
     curves, _ = out_of_bag(parts, np.append(doses, baseline))
     effects = curves[:, :-1] - curves[:, -1:]
     quantiles = np.quantile(effects, EFFECT_QUANTILES, axis=0)
     rows = []
     for k, dose in enumerate(doses):
-        average = averager.average_effect(float(dose), baseline)
+        average = averager.average_effect(dose, baseline)
         rows.append(
             [
-                f"{dose:.4g}",
+                dose_text(dose, 4),
                 f"{average.value:.3g}",
                 f"{average.standard_error:.2g}",
                 *(f"{value:.3g}" for value in quantiles[:, k]),
@@ -194,8 +222,9 @@ def _effects(
         )
     header = ["dose", "average", "(se)", *(f"{share:.0%}" for share in EFFECT_QUANTILES)]
     header[3] = f"units: {header[3]}"
+    against = dose_text(baseline, 4)
     return (
-        f"against {baseline:.4g}; averages doubly robust, quantiles over units out of bag",
+        f"against {against}; averages doubly robust, quantiles over units out of bag",
         *text_table(header, rows),
     )
 
@@ -205,8 +234,8 @@ def _overlap(report: OverlapReport) -> tuple[str, ...]:
     least = int(np.argmin(report.supported))
     facts = (
         f"{report.supported[least]:.0%} or more of the units could have had each dose "
-        f"(least at {report.doses[least]:.4g}); weights {report.weights_name!r} worth {share:.0%} "
-        "of the rows; "
+        f"(least at {dose_text(report.doses[least], 4)}); weights {report.weights_name!r} worth "
+        f"{share:.0%} of the rows; "
         f"{report.weak_share:.0%} of the units with weak positivity"
     )
     n_wrong = len(report.messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,8 @@ class Balance:
 
     For a quantity: correlations of each covariate with the dose, with its squared distance from
     the mean, and with having a dose that is a point mass. For levels: the covariate's mean among
-    the units with a level less its mean among all, in standard deviations.
+    the units with a level less its mean among all, in standard deviations. For several components:
+    correlations with all of these, of each component.
     """
 
     covariates: tuple[str, ...]  # (n_covariates,); "age missing" stands for missing values of age
@@ -93,22 +94,50 @@ def covariate_balance(
     >>> balance.targets, balance.before.round(2)
     (('dose', 'dose squared'), array([[0.33, 0.  ]]))
     """
-    named = list(labels or (feature_label(None, place) for place in range(X.shape[1])))
-    gaps = np.isnan(X)
-    some = np.flatnonzero(gaps.any(axis=0) & ~gaps.all(axis=0))
-    columns = np.hstack([X, gaps[:, some].astype(np.float64)])
-    named += [f"{named[place]} missing" for place in some]
+    named, columns = _with_gaps(X, labels)
     own = np.ones(len(dose)) if weights is None else weights
     masses = np.array(support.masses)
     at_mass = (dose[:, None] == masses).astype(np.float64)
     mass_names = [f"dose {mass:g}" for mass in masses]
     if not support.continuous:
         before, after = (_mean_differences(columns, at_mass, own, own * f) for f in (1.0, r))
-        return Balance(tuple(named), tuple(mass_names), True, before, after)
+        return Balance(named, tuple(mass_names), True, before, after)
     square = (dose - np.average(dose, weights=own)) ** 2
     targets = np.column_stack([dose, square, at_mass])
     before, after = (_correlations(columns, targets, own * factor) for factor in (1.0, r))
-    return Balance(tuple(named), ("dose", "dose squared", *mass_names), False, before, after)
+    return Balance(named, ("dose", "dose squared", *mass_names), False, before, after)
+
+
+def correlation_balance(
+    X: FloatArray,
+    targets: Mapping[str, FloatArray],
+    r: FloatArray,
+    *,
+    weights: FloatArray | None = None,
+    labels: Sequence[str] | None = None,
+) -> Balance:
+    """Correlations of covariates with named columns before and after weighting by r.
+
+    Examples
+    --------
+    >>> x = np.repeat([[0.0], [1.0]], 50, axis=0)
+    >>> correlation_balance(x, {"price": 2 - x[:, 0]}, np.ones(100)).before
+    array([[-1.]])
+    """
+    named, columns = _with_gaps(X, labels)
+    own = np.ones(len(X)) if weights is None else weights
+    table = np.column_stack(list(targets.values()))
+    before, after = (_correlations(columns, table, own * factor) for factor in (1.0, r))
+    return Balance(named, tuple(targets), False, before, after)
+
+
+def _with_gaps(X: FloatArray, labels: Sequence[str] | None) -> tuple[tuple[str, ...], FloatArray]:
+    """Covariates and indicators of their missing values, with names."""
+    named = list(labels or (feature_label(None, place) for place in range(X.shape[1])))
+    gaps = np.isnan(X)
+    some = np.flatnonzero(gaps.any(axis=0) & ~gaps.all(axis=0))
+    columns = np.hstack([X, gaps[:, some].astype(np.float64)])
+    return (*named, *(f"{named[place]} missing" for place in some)), columns
 
 
 def _correlations(columns: FloatArray, targets: FloatArray, weights: FloatArray) -> FloatArray:

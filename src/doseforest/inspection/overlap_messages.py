@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.overlap import FEWEST_SUPPORTED
+from doseforest.treatments.vectors import dose_text
 
 if TYPE_CHECKING:
     from doseforest.inspection.overlap_report import OverlapReport
@@ -50,8 +51,8 @@ def _messages(report: OverlapReport) -> Iterator[str]:
         )
     if report.weak_share > MOST_WEAK:
         yield (
-            f"{report.weak_share:.0%} of the units had next to no choice of dose: given their "
-            f"covariates its variance is below {report.weak_below:.0%} of the overall. Leave "
+            f"{report.weak_share:.0%} of the units had next to no choice of {_chosen(report)} its "
+            f"variance is below {report.weak_below:.0%} of the overall. Leave "
             "covariates that drive the dose alone out of 'density_features', or do without units "
             "whose dose was decided beforehand."
         )
@@ -62,6 +63,14 @@ def _messages(report: OverlapReport) -> Iterator[str]:
             "Averages rest on few units: try density='entropy', or fewer 'density_features'."
         )
     yield from _balance_message(report)
+
+
+def _chosen(report: OverlapReport) -> str:
+    if len(report.components) == 1:
+        return "dose: given their covariates"
+    shares = report.weak_shares
+    worst = max(shares, key=lambda name: shares[name])
+    return f"some component (most of {worst}): given their covariates and what comes before it"
 
 
 def _balance_message(report: OverlapReport) -> Iterator[str]:
@@ -92,5 +101,5 @@ def _balance_message(report: OverlapReport) -> Iterator[str]:
 
 
 def _named(doses: FloatArray) -> str:
-    shown = ", ".join(f"{dose:.4g}" for dose in doses[:SHOWN])
+    shown = ", ".join(dose_text(dose, 4) for dose in doses[:SHOWN])
     return shown + (", …" if len(doses) > SHOWN else "")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from doseforest.inspection.joint_overlap_plots import plot_joint_overlap
 from doseforest.inspection.overlap_messages import UNBALANCED
 from doseforest.inspection.pictures import (
     BLUE,
@@ -42,8 +43,10 @@ def plot_report(report: OverlapReport, axes: Any | None = None) -> Any:
     return axes
 
 
-def plot_overlap(report: OverlapReport, *, label: str = "dose", ax: Any | None = None) -> Any:
+def plot_overlap(report: OverlapReport, *, ax: Any | None = None) -> Any:
     """Share of units that could have had each dose, rows that speak about it, and the doses."""
+    if len(report.components) > 1:
+        return plot_joint_overlap(report, ax=ax)
     ax = plain_axes(ax)
     marks = DoseMarks(report.masses, report.continuous)
     line, alone = marks.places(report.doses)
@@ -77,7 +80,7 @@ def plot_overlap(report: OverlapReport, *, label: str = "dose", ax: Any | None =
             )
             drawn = drawn or dots
         handles.append(drawn)
-    ax.set(xlabel=label, ylim=(0, 1.04))
+    ax.set(xlabel=report.components[0], ylim=(0, 1.04))
     ax.set_ylabel("share of units", color=BLUE)
     ax.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     rows_ax.set_ylabel("effective rows", color=RED)
@@ -147,6 +150,8 @@ def plot_balance(report: OverlapReport, *, ax: Any | None = None) -> Any:
         "largest difference of means (standard deviations)"
         if balance.standardised
         else "largest correlation with the dose or its square"
+        if len(report.components) == 1
+        else "largest correlation with a component or its square"
     )
     ax.set_xlabel(what)
     titled(ax, "Balance of the covariates")
@@ -157,11 +162,19 @@ def plot_balance(report: OverlapReport, *, ax: Any | None = None) -> Any:
 def plot_room(report: OverlapReport, *, ax: Any | None = None) -> Any:
     """Variance of the dose given each unit's covariates, as a share of the overall variance."""
     ax = plain_axes(ax)
-    ratios = report.variance_ratios
-    edges = np.linspace(0, max(1.0, float(ratios.max())), BINS + 1)
-    ax.hist(ratios, bins=edges, weights=report.sample_weights, color=GREEN, alpha=0.85)
+    ratios = np.reshape(report.variance_ratios, (report.n_rows, -1))
+    edges = np.linspace(0, max(1.0, float(np.nanmax(ratios))), BINS + 1)
+    several = ratios.shape[1] > 1
+    for name, own, colour in zip(report.components, ratios.T, (GREEN, ORANGE, BLUE), strict=False):
+        known = np.isfinite(own)
+        weights = None if report.sample_weights is None else report.sample_weights[known]
+        style = {"alpha": 0.5, "label": name} if several else {"alpha": 0.85}
+        ax.hist(own[known], bins=edges, weights=weights, color=colour, **style)
+    if several:
+        ax.legend(frameon=False, fontsize="small")
     ax.axvspan(0, report.weak_below, color=RED, alpha=0.18, linewidth=0)
-    ax.set(xlabel="variance of the dose given covariates / overall variance", ylabel="units")
+    given = "covariates and components before" if several else "covariates"
+    ax.set(xlabel=f"variance of the dose given {given} / overall variance", ylabel="units")
     note = f"{report.weak_share:.1%} of the units below {report.weak_below:.0%}"
     titled(ax, "How much choice of dose there was", note)
     return ax

@@ -11,14 +11,20 @@ import numpy as np
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.averaging import Averager
-from doseforest.estimation.overlap import supported, within
+from doseforest.estimation.overlap import supported
+from doseforest.inspection.dose_axes import DoseAxes
 from doseforest.inspection.nodes import feature_label
+from doseforest.inspection.overlap_components import (
+    all_within,
+    beside_masses,
+    component_ratios,
+    dose_balance,
+    grounds_of,
+)
 from doseforest.inspection.overlap_measures import (
     QUANTILES,
     Balance,
     WeightSpread,
-    covariate_balance,
-    variance_ratios,
     weight_spread,
     weighted_quantiles,
 )
@@ -26,9 +32,9 @@ from doseforest.inspection.overlap_messages import overlap_messages
 from doseforest.inspection.overlap_plots import plot_report
 from doseforest.inspection.overlap_text import report_text
 from doseforest.nuisance.densities.base import ConditionalDensity
-from doseforest.nuisance.densities.support import DoseSupport
 from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.smoothing.kernel_weights import effective_sample
+from doseforest.treatments.vectors import plain_doses
 
 WEAK_BELOW = 0.1
 
@@ -42,9 +48,11 @@ class OverlapReport:
     """
 
     n_rows: int
-    doses: FloatArray  # (n_doses,)
-    masses: tuple[float, ...]  # levels of the dose, or its point masses
-    continuous: bool  # whether there are doses beside them
+    doses: FloatArray  # (n_doses,), or (n_doses, n_components)
+    components: tuple[str, ...]  # names of the dose, or of its components
+    arms: bool  # the first of two components is an arm, the second its dose
+    masses: tuple[float, ...]  # levels of the dose, or its point masses; of several components: ()
+    continuous: bool  # whether there are doses beside them, in some component
     supported: FloatArray  # (n_doses,) share of units that could well have had the dose
     kernel_sample: FloatArray  # (n_doses,) rows that speak about the dose
     weighted_sample: FloatArray  # (n_doses,) the same after treatment weights
@@ -56,12 +64,20 @@ class OverlapReport:
     n_capped: int
     balance: Balance
     weak_below: float  # a variance given the covariates below this share of the overall is weak
-    weak_share: float  # share of units with such a variance
-    observed_doses: FloatArray  # (n_rows,)
+    weak_share: float  # share of units with such a variance, of any component
+    observed_doses: FloatArray  # (n_rows,), or (n_rows, n_components)
     treatment_weights: FloatArray  # (n_rows,) r, as averages use it
-    variance_ratios: FloatArray  # (n_rows,) Var(T | X_i) / Var(T)
+    variance_ratios: FloatArray  # (n_rows,) Var(T | X_i) / Var(T); or of each component given
+    # those before it, (n_rows, n_components), NaN where an arm has but one dose
     sample_weights: FloatArray | None  # (n_rows,)
     level_samples: FloatArray  # (n_masses,) weighted rows at each level or mass
+
+    @property
+    def weak_shares(self) -> dict[str, float]:
+        """Share of units with weak positivity by component."""
+        weak = np.reshape(self.variance_ratios, (self.n_rows, -1)) < self.weak_below
+        shares = np.average(weak, axis=0, weights=self.sample_weights)
+        return dict(zip(self.components, shares.tolist(), strict=True))
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -74,7 +90,7 @@ class OverlapReport:
         spreads = (self.before_cap, self.after_cap)
         return {
             "doses": {
-                "dose": self.doses.tolist(),
+                **self._dose_columns(),
                 "supported": self.supported.tolist(),
                 "kernel_sample": self.kernel_sample.tolist(),
                 "weighted_sample": self.weighted_sample.tolist(),
@@ -104,6 +120,11 @@ class OverlapReport:
             "messages": list(self.messages),
         }
 
+    def _dose_columns(self) -> dict[str, list[float]]:
+        if self.doses.ndim == 1:
+            return {"dose": self.doses.tolist()}
+        return dict(zip(self.components, self.doses.T.tolist(), strict=True))
+
     def plot(self, axes: Any | None = None) -> Any:
         """Draw support and samples, weights, balance, and the room that covariates leave the dose.
 
@@ -126,8 +147,10 @@ def report_overlap(
     rows: TrainingRows,
     averager: Averager,
     density: ConditionalDensity,
-    support: DoseSupport,
-    doses: FloatArray,
+    ground: Any,
+    doses: DoseArray,
+    *,
+    axes: DoseAxes,
     weak_below: float = WEAK_BELOW,
 ) -> OverlapReport:
     """Measure the overlap of the training rows.
@@ -137,7 +160,10 @@ def report_overlap(
     density : ConditionalDensity
         Of the dose given the covariates: what `supported` asks, and what stands in where the
         treatment weights have no density of their own.
+    ground : DoseSupport, or one for each component
     doses : array of shape (n_doses,)
+    axes : DoseAxes
+        Names of the components, and whether they are arm and dose.
     weak_below : float
         See `EffectViews.overlap_report`.
     """
@@ -145,23 +171,30 @@ def report_overlap(
         raise ValueError(
             f"The 'weak_below' parameter must be a float in (0, 1). Got {weak_below!r} instead."
         )
+    grounds = grounds_of(ground)
     X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
     own = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
-    inside = within(support, doses)
+    inside = all_within(grounds, doses)
     on_doses, observed = _densities(density, chosen, rows, inside)
-    beside = ~support.at_mass(rows.dose) if support.continuous else np.ones(rows.n_rows, bool)
+    beside = beside_masses(grounds, rows.dose)
+    beside = beside if beside.any() else np.ones(rows.n_rows, bool)
     before = chosen.r if chosen.uncapped is None else chosen.uncapped
     cut = before / chosen.r  # the same for all rows but those that the cap has lowered
-    ratios = variance_ratios(density, X, rows.dose, support, sample)
-    at_mass = rows.dose[:, None] == np.array(support.masses)
+    ratios = component_ratios(density, X, rows.dose, grounds, sample, arms=axes.arms)
+    weak = (np.reshape(ratios, (rows.n_rows, -1)) < weak_below).any(axis=1)
+    masses = grounds[0].masses if len(grounds) == 1 else ()
+    at_mass = [rows.dose == mass for mass in masses]
     powered = chosen.name if chosen.shrinkage in (0.0, 1.0) else f"{chosen.name}^{chosen.shrinkage}"
+    labels = [feature_label(rows.names, int(k)) for k in rows.treatment_columns]
     return OverlapReport(
         n_rows=rows.n_rows,
-        doses=doses,
-        masses=support.masses,
-        continuous=support.continuous,
-        supported=np.average(supported(density, X, doses, support), axis=0, weights=sample),
+        doses=plain_doses(doses),
+        components=axes.labels,
+        arms=axes.arms,
+        masses=masses,
+        continuous=any(part.continuous for part in grounds),
+        supported=np.average(supported(density, X, doses, ground), axis=0, weights=sample),
         kernel_sample=effective_sample(rows.dose, doses, *smoother, own),
         weighted_sample=effective_sample(rows.dose, doses, *smoother, own * chosen.r),
         density_quantiles=weighted_quantiles(on_doses, sample),
@@ -172,22 +205,15 @@ def report_overlap(
         before_cap=weight_spread(before, sample),
         after_cap=weight_spread(chosen.r, sample),
         n_capped=int((cut > (1 + 1e-9) * cut.min()).sum()),
-        balance=covariate_balance(
-            X,
-            rows.dose,
-            chosen.r,
-            support,
-            weights=sample,
-            labels=[feature_label(rows.names, int(k)) for k in rows.treatment_columns],
-        ),
+        balance=dose_balance(X, rows.dose, chosen.r, grounds, axes, weights=sample, labels=labels),
         weak_below=float(weak_below),
-        weak_share=float(np.average(ratios < weak_below, weights=sample)),
-        observed_doses=rows.dose,
+        weak_share=float(np.average(weak, weights=sample)),
+        observed_doses=plain_doses(rows.dose),
         treatment_weights=chosen.r,
         variance_ratios=ratios,
         sample_weights=sample,
         level_samples=np.array(
-            [weight_spread(chosen.r[k], own[k]).effective_sample for k in at_mass.T]
+            [weight_spread(chosen.r[k], own[k]).effective_sample for k in at_mass]
         ),
     )
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from doseforest.inspection.dose_cells import DoseCells, dose_cells
 from doseforest.inspection.overlap_measures import QUANTILES
+from doseforest.treatments.vectors import dose_text
 
 if TYPE_CHECKING:
     from doseforest.inspection.overlap_report import OverlapReport
 
 MOST_DOSES = 11
+MOST_JOINT = 30
+MOST_CELLS = 12  # values of a component that fit a line
 MOST_COVARIATES = 8
 WIDTH = 96
 
@@ -38,10 +42,7 @@ def report_text(report: OverlapReport) -> str:
     """Write the report; see `OverlapReport`."""
     lines = [f"Overlap of {report.n_rows:,} rows", "", *_dose_lines(report)]
     lines += ["", *_weight_lines(report), "", *_balance_lines(report), ""]
-    lines.append(
-        f"Weak positivity: {report.weak_share:.1%} of the units, whose dose has less than "
-        f"{report.weak_below:.0%} of its variance given covariates."
-    )
+    lines += _weak_lines(report)
     low, _, _, middle, *_ = report.observed_quantiles
     kind = "density" if report.continuous else "probability"
     lines.append(
@@ -54,15 +55,36 @@ def report_text(report: OverlapReport) -> str:
     return "\n".join(lines).rstrip()
 
 
+def _weak_lines(report: OverlapReport) -> list[str]:
+    first = f"Weak positivity: {report.weak_share:.1%} of the units, "
+    if len(report.components) == 1:
+        return [
+            f"{first}whose dose has less than {report.weak_below:.0%} of its variance given "
+            "covariates."
+        ]
+    by_part = ", ".join(f"{name} {share:.1%}" for name, share in report.weak_shares.items())
+    return [
+        f"{first}with less than {report.weak_below:.0%} of the variance of some component given",
+        f"covariates and the components before it ({by_part}).",
+    ]
+
+
 def _dose_lines(report: OverlapReport) -> list[str]:
+    cells = dose_cells(report.doses)
+    if cells is not None and not report.arms and max(cells.shape) <= MOST_CELLS:
+        return _cell_lines(report, cells)
     shown = np.arange(len(report.doses))
-    if len(shown) > MOST_DOSES:
+    note = []
+    if report.doses.ndim > 1 and len(shown) > MOST_JOINT:
+        shown = np.sort(np.lexsort((report.weighted_sample, report.supported))[:MOST_DOSES])
+        note = [f"the {MOST_DOSES} doses of {len(report.doses)} with the least support and rows"]
+    elif report.doses.ndim == 1 and len(shown) > MOST_DOSES:
         spread = np.linspace(0, len(shown) - 1, MOST_DOSES).round().astype(int)
         shown = np.union1d(spread, shown[np.isin(report.doses, report.masses)])
     low, middle, high = (report.density_quantiles[QUANTILES.index(s)] for s in (0.05, 0.5, 0.95))
     rows = [
         [
-            f"{report.doses[k]:.4g}" + ("*" if _is_mass(report, float(report.doses[k])) else ""),
+            dose_text(report.doses[k], 4) + ("*" if _is_mass(report, report.doses[k]) else ""),
             f"{report.supported[k]:.0%}",
             f"{report.kernel_sample[k]:.0f}",
             f"{report.weighted_sample[k]:.0f}",
@@ -73,13 +95,33 @@ def _dose_lines(report: OverlapReport) -> list[str]:
         for k in shown
     ]
     kind = "density" if report.continuous else "probability"
-    header = ["dose", "supported", "rows", "weighted rows", f"{kind} 5 %", "median", "95 %"]
-    note = ["* a point mass: its probability"] if any("*" in row[0] for row in rows) else []
+    name = "dose" if report.doses.ndim == 1 else f"({', '.join(report.components)})"
+    header = [name, "supported", "rows", "weighted rows", f"{kind} 5 %", "median", "95 %"]
+    if any("*" in row[0] for row in rows):
+        note.append("* a point mass: its probability")
     return [*text_table(header, rows), *note]
 
 
-def _is_mass(report: OverlapReport, dose: float) -> bool:
-    return report.continuous and dose in report.masses
+def _cell_lines(report: OverlapReport, cells: DoseCells) -> list[str]:
+    """Support and weighted rows at every combination of two components."""
+    first, second = report.components
+    lines: list[str] = []
+    for title, values, form in (
+        ("supported", report.supported, ".0%"),
+        ("weighted rows", report.weighted_sample, ".0f"),
+    ):
+        table = cells.filled(values)
+        rows = [
+            [f"{start:.3g}", *("" if np.isnan(own) else f"{own:{form}}" for own in line)]
+            for start, line in zip(cells.first, table, strict=True)
+        ]
+        header = [f"{title}: {first} down, {second} across"]
+        lines += [*header, *text_table(["", *(f"{own:.3g}" for own in cells.second)], rows), ""]
+    return lines[:-1]
+
+
+def _is_mass(report: OverlapReport, dose: Any) -> bool:
+    return report.continuous and report.doses.ndim == 1 and dose in report.masses
 
 
 def _weight_lines(report: OverlapReport) -> list[str]:

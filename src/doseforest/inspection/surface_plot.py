@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.inspection.pictures import plain_axes
+from doseforest.dtypes import FloatArray
+from doseforest.inspection.pictures import INK, plain_axes
 from doseforest.treatments.grids import as_doses
 
 FILLS = 24
 CONTOURS = 8
+HATCHED_BELOW = 0.1  # share of units, as for warnings of poor overlap
 
 
 def plot_surface(
@@ -20,6 +22,7 @@ def plot_surface(
     *,
     labels: tuple[str, str, str] = ("first dose", "second dose", "outcome"),
     observed: Any = None,
+    supported: Any = None,
     ax: Any | None = None,
 ) -> Any:
     """Draw values over a grid of two doses: shades, and contours with their values.
@@ -34,6 +37,8 @@ def plot_surface(
         Of the two axes and of the values.
     observed : array of shape (n_rows, 2), optional
         Doses that were observed, as small dots: beyond them the surface is a guess.
+    supported : array of shape (n_first, n_second), optional
+        Share of units that could have had both doses: below 10 % the surface is hatched.
     ax : matplotlib axes, optional
 
     Returns
@@ -61,11 +66,18 @@ def plot_surface(
             f"dose of 'first'. Got {table.shape} instead."
         )
     ax = plain_axes(ax, (6.4, 4.8))
+    if supported is not None and np.shape(supported) != table.shape:
+        raise ValueError(
+            f"The 'supported' parameter must have shape {table.shape}, as 'values'. "
+            f"Got {np.shape(supported)} instead."
+        )
     shades = ax.contourf(across, up, table.T, levels=FILLS, cmap="viridis")
     lines = ax.contour(
         across, up, table.T, levels=CONTOURS, colors="white", linewidths=0.9, linestyles="solid"
     )
     ax.clabel(lines, fontsize="small", fmt=lambda value: f"{value:g}")
+    if supported is not None:
+        _hatch(ax, across, up, np.asarray(supported, np.float64))
     if observed is not None:
         pairs = np.asarray(observed, np.float64)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -80,3 +92,15 @@ def plot_surface(
     ax.set_xlim(across[0], across[-1])
     ax.set_ylim(up[0], up[-1])
     return ax
+
+
+def _hatch(ax: Any, across: FloatArray, up: FloatArray, supported: FloatArray) -> None:
+    """Lines over the part that hardly any unit could have had, and a note that says so."""
+    if supported.min() >= HATCHED_BELOW:
+        return
+    part = ax.contourf(
+        across, up, supported.T, levels=[-1.0, HATCHED_BELOW], colors="none", hatches=["///"]
+    )
+    part.set(edgecolor="white", linewidth=0.0)
+    note = f"hatched: fewer than {HATCHED_BELOW:.0%} of the units could have had both"
+    ax.text(0.0, 1.02, note, transform=ax.transAxes, fontsize="small", va="bottom", color=INK)

@@ -56,15 +56,16 @@ def n_components(doses: DoseArray) -> int:
     return 1 if doses.dtype.names is None else len(doses.dtype.names)
 
 
-def dose_text(dose: Any) -> str:
-    """A dose as text.
+def dose_text(dose: Any, digits: int = 6) -> str:
+    """A dose as text: a number, or components in brackets.
 
-    >>> dose_text(2.0), dose_text(vectors(np.array([[1.0, 0.5]]))[0])
-    ('2', '(1, 0.5)')
+    >>> dose_text(2.0), dose_text(vectors(np.array([[1.0, 0.5]]))[0]), dose_text([1.234, 5.0], 3)
+    ('2', '(1, 0.5)', '(1.23, 5)')
     """
-    if isinstance(dose, np.void):
-        return f"({', '.join(f'{own:g}' for own in dose.item())})"
-    return f"{dose:g}"
+    parts: Any = dose.item() if isinstance(dose, np.void) else dose
+    if np.ndim(parts):
+        return f"({', '.join(f'{own:.{digits}g}' for own in parts)})"
+    return f"{parts:.{digits}g}"
 
 
 def dose_columns(dose: DoseArray) -> list[FloatArray]:
