@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from doseforest.simulation import JOINT_DESIGNS
 from real_data import real_data
 
 # Few rows and few trees: some doses are then out of reach of most units, which has its own tests.
@@ -58,3 +59,18 @@ def test_an_example_without_its_data_says_where_to_get_them(name, tmp_path, monk
     monkeypatch.setenv("DOSEFOREST_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match=r"Set DOSEFOREST_DATA .* The data are public: "):
         importlib.import_module(name).main([])
+
+
+@pytest.mark.filterwarnings("ignore")  # few rows and trees
+def test_two_discounts_help_each_other_as_they_truly_do(tmp_path, capsys):
+    picture = tmp_path / "surface.png"
+    options = ["--rows", "150", "--trees", "20", "--picture", str(picture)]
+    importlib.import_module("two_discounts").main(options)
+    data = JOINT_DESIGNS["two_discounts"].draw(n=150, seed=0)
+    exact = data.effect([[0.8, 0.8]], baseline=[0.2, 0.2]).mean()
+    told = capsys.readouterr().out.splitlines()
+    line = next(own for own in told if own.startswith("[0.8, 0.8]"))
+    assert line.endswith(f"{exact:.2f}")
+    # The truth is known to .01 here, the estimate to its standard error of about .4.
+    assert abs(float(line.split()[2]) - exact) < 4 * float(line.split("(")[1].split(")")[0])
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -452,3 +452,21 @@ def test_one_component_has_nothing_to_hold():
         forest.plot_average_dose_response(component=1)
     with pytest.raises(ValueError, match=r"Got one component instead: use plot_dose_response\."):
         forest.plot_surface(x)
+
+
+def test_levels_of_both_components_fill_cells():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(240, 2))
+    dose = np.column_stack([rng.integers(0, 2, 240), rng.integers(0, 3, 240)]).astype(float)
+    forest = fit(x, x[:, 0] + dose.sum(axis=1), dose, baseline=[0.0, 0.0], correction="none")
+    report = forest.overlap_report()
+    cells, counts = np.unique(dose, axis=0, return_counts=True)
+    assert report.doses.tolist() == cells.tolist()
+    assert report.kernel_sample == pytest.approx(counts)
+    assert np.asarray(forest.plot_overlap().images[0].get_array()).shape == (3, 2)
+    assert not report.continuous
+    dots = forest.plot_average_dose_response(component=1, at=[1.0, 0.0]).containers[0].lines[0]
+    assert dots.get_xdata().tolist() == [0.0, 1.0, 2.0]
+    # A linear model without a correction has one effect for all units, but for rounding.
+    assert sum(bar.get_height() for bar in forest.plot_effects(x).patches[:40]) == 240
+    assert len(forest.plot_dose_response(x, component=1).figure.axes) == 1  # and no colours

@@ -24,8 +24,11 @@ REACH = 1.96  # standard errors either side of an importance
 def plot_effect_distribution(effects: FloatArray, *, label: str, ax: Any | None = None) -> Any:
     """Histogram of the units' effects with their mean."""
     ax = plain_axes(ax)
-    ax.hist(effects, bins=BINS, color=BLUE, alpha=0.85)
     mean = float(effects.mean())
+    # Effects that differ by rounding alone have no room for bins.
+    room = 0.01 * max(abs(mean), 1e-6)
+    ends = None if np.ptp(effects) > 1e-9 * abs(mean) else (mean - room, mean + room)
+    ax.hist(effects, bins=BINS, range=ends, color=BLUE, alpha=0.85)
     ax.axvline(mean, color=INK, linewidth=2, label=f"mean {mean:.3g}")
     low, high = np.quantile(effects, [0.05, 0.95])
     ax.axvspan(

@@ -45,9 +45,11 @@ class ModelSummary:
         lines = [self.title]
         for heading, body in self.sections:
             wrapped = [
-                part
+                part if place == 0 else part.lstrip()
                 for line in body
-                for part in textwrap.wrap(line, WIDTH - indent, drop_whitespace=False) or [""]
+                for place, part in enumerate(
+                    textwrap.wrap(line, WIDTH - indent, drop_whitespace=False) or [""]
+                )
             ]
             heads = [heading] + [""] * (len(wrapped) - 1)
             lines += [f"{a:<{indent}}{b}".rstrip() for a, b in zip(heads, wrapped, strict=True)]

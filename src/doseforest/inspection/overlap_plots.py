@@ -173,8 +173,10 @@ def plot_room(report: OverlapReport, *, ax: Any | None = None) -> Any:
     if several:
         ax.legend(frameon=False, fontsize="small")
     ax.axvspan(0, report.weak_below, color=RED, alpha=0.18, linewidth=0)
-    given = "covariates and components before" if several else "covariates"
-    ax.set(xlabel=f"variance of the dose given {given} / overall variance", ylabel="units")
+    across = "variance of the dose given covariates / overall variance"
+    if several:
+        across = "variance given covariates and earlier components / overall"
+    ax.set(xlabel=across, ylabel="units")
     note = f"{report.weak_share:.1%} of the units below {report.weak_below:.0%}"
     titled(ax, "How much choice of dose there was", note)
     return ax
