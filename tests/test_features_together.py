@@ -122,3 +122,21 @@ def test_effects_on_tables_with_text_are_scored():
     forest = fit(DOSE)
     flat = fit(DOSE, y=np.roll(Y, 1), correction="none")
     assert forest.score(TABLE, Y, treatment=DOSE) > flat.score(TABLE, Y, treatment=DOSE)
+
+
+def test_a_missing_stratum_is_missing_however_it_is_written():
+    kinds = ["u"] * 120
+    known = {
+        mark: fit(
+            DOSE, density=Strata(kinds + [mark] * 120), sample_weight=WEIGHTS
+        ).treatment_means_
+        for mark in (None, float("nan"))
+    }
+    assert set(known.values()) == {"partly known"}
+
+
+def test_importance_sees_categories_as_a_fit_does():
+    table = TABLE.assign(c=TABLE["c"].where(np.arange(N) % 10 > 0))  # some are missing
+    forest = fit(DOSE, X=table, treatment_model=LinearRegression())
+    importance = forest.feature_importance("permutation", n_repeats=1)
+    assert np.isfinite(importance.values).all()

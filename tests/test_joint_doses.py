@@ -20,6 +20,7 @@ from doseforest.prediction.joint_interpolation import joint_interpolated
 from doseforest.simulation import JOINT_DESIGNS
 from doseforest.smoothing.boundary import local_linear_weights
 from doseforest.smoothing.product_kernels import product_kernel
+from doseforest.treatments.arms import has_arms
 from doseforest.treatments.bases import Arms, Tensor, basis_from_json
 from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import BaselineWarning, DoseRange
@@ -73,6 +74,14 @@ def test_an_arm_whose_dose_does_not_vary_has_an_indicator_alone():
     assert basis.n_functions == 1 + 2 + 6 + 6
     assert not values[arm == 0, 1:].any()
     assert np.array_equal(values[:, 1], arm == 1)
+
+
+def test_a_rare_level_does_not_make_arms():
+    levels = np.append(np.arange(240) % 4, [7.0, 7.0, 7.0])
+    doses = np.append(RNG.random(240), [0.1, 0.2, 0.3])
+    assert not has_arms(vectors(np.column_stack([levels, doses])))
+    arms = np.column_stack([np.arange(240) % 2, RNG.random(240) * (np.arange(240) % 2)])
+    assert has_arms(vectors(arms))
 
 
 @pytest.mark.parametrize("recipe", [Tensor(), Arms()])
@@ -179,6 +188,33 @@ def test_arms_are_interpolated_apart():
     grid = vectors(np.array([[0.0, 0.0], [1.0, 5.0], [1.0, 15.0]]))
     asked = vectors(np.array([[[0.0, 0.0], [1.0, 10.0]]]))
     assert np.allclose(joint_interpolated(grid, np.array([[7.0, 1.0, 2.0]]), asked), [[7.0, 1.5]])
+
+
+def test_a_quantity_beside_levels_that_no_row_combines_is_interpolated():
+    cells = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    axis = np.linspace(0, 1, 5)
+    grid = np.sort(vectors(np.array([[t, *cell] for t in axis for cell in cells])))
+    table = components(grid)
+    curves = (table[:, 0] * (1 + table[:, 1]) + 10 * table[:, 2])[None]
+    asked = vectors(np.array([[[0.4321, 0.0, 1.0], [0.1, 1.0, 0.0]]]))
+    assert np.allclose(joint_interpolated(grid, curves, asked), [[10.4321, 0.2]])
+    with pytest.raises(
+        ValueError, match=r"levels seen in fit, \[0.0, 1.0\], in component 1. Got 0.5"
+    ):
+        joint_interpolated(grid, curves, vectors(np.array([[[0.4, 0.5, 0.0]]])))
+
+
+def test_levels_without_some_combination_are_served_as_fitted():
+    rng = np.random.default_rng(2)
+    cells = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])[rng.integers(0, 3, 300)]
+    X, dose = rng.normal(size=(300, 2)), np.column_stack([rng.random(300), cells])
+    y = X[:, 0] + dose @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=300)
+    forest = quick_forest(baseline=[0.5, 0.0, 0.0], correction="kernel").fit(X, y, treatment=dose)
+    asked = [[0.4321, 0.0, 1.0]]
+    small = forest.distill(n_trees=20, verbose=False)
+    assert np.allclose(small.dose_response(X, asked), forest.dose_response(X, asked), atol=1.0)
+    residual = y - forest._parts[0].observed_out_of_bag()
+    assert residual.std() < 0.5 * y.std()  # kernel bias, no garbage
 
 
 def test_a_forest_answers_for_two_doses(discounts, fitted):
@@ -347,6 +383,16 @@ BAD_FITS = {
         None,
         r"must lie in the support of the dose, \[.*\] x \[.*\], .* Got \(0.1, 7\)",
     ),
+    "baseline between arms": (
+        {"baseline": [0.5, 3.0]},
+        np.column_stack([np.arange(60) % 2, np.arange(60) * (np.arange(60) % 2)]),
+        r"'baseline' parameter must hold levels of component 0, \[0.0, 1.0\]. Got 0.5",
+    ),
+    "doses between arms": (
+        {"doses": [[0.5, 3.0]], "baseline": [0.0, 0.0]},
+        np.column_stack([np.arange(60) % 2, np.arange(60) * (np.arange(60) % 2)]),
+        "'doses' parameter must hold levels of component 0",
+    ),
     "exact kernel": (
         {"kernel": "exact", "baseline": [0.5, 0.5]},
         None,
@@ -415,3 +461,6 @@ def test_joint_doses_are_judged_and_framed(discounts, fitted):
         discounts.X, [[0.25, 0.5], [0.5, 0.5]]
     )
     assert list(frame.columns) == ["(0.25, 0.5)", "(0.5, 0.5)"]
+    framed = quick_forest(correction="none", baseline=[0.5, 0.5]).set_output(transform="pandas")
+    framed.fit(discounts.X, discounts.y, treatment=discounts.treatment)
+    assert list(framed.supported(discounts.X[:5], [0.25, 0.5]).columns) == ["(0.25, 0.5)"]

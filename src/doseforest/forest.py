@@ -46,7 +46,7 @@ from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.nuisance.encoded_models import EncodedFit
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
-from doseforest.prediction.curve_effects import dose_table, one_dose
+from doseforest.prediction.curve_effects import dose_table, each_its_own, one_dose
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
@@ -469,16 +469,17 @@ class GeneralizedCausalForest(
         """
         check_is_fitted(self)
         table = self.model_.checked_table(X)
-        asked = dose_table(
-            self.doses_ if doses is None else doses, table.n_rows, n_components=self.n_components
-        )
-        check_doses(asked.ravel(), self.model_.support)
+        given = self.model_.doses if doses is None else doses
+        asked = dose_table(given, table.n_rows, n_components=self.n_components)
+        apart = each_its_own(given, self.n_components)
+        check_doses(asked.ravel() if apart else asked[0], self.model_.support)
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             seen = block[:, self._parts[0].rows.treatment_columns]
-            out[rows] = overlap.supported(self._overlap, seen, asked[rows], self._ground)
-        framed: NDArray[np.bool_] = self._frame(out, self.doses_ if doses is None else doses, X)
+            own = asked[rows] if apart else asked[0]
+            out[rows] = overlap.supported(self._overlap, seen, own, self._ground)
+        framed: NDArray[np.bool_] = self._frame(out, asked if apart else asked[0], X)
         return framed
 
     def distill(
@@ -542,6 +543,7 @@ class GeneralizedCausalForest(
             treatment,
             sample_weight=sample_weight,
             groups=groups,
+            categorical_features=self.categorical_features,
             n_jobs=self.n_jobs,
         )
         return -risk.value

@@ -10,6 +10,7 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.joint_doses import (
     baseline_candidates,
+    check_levels_of,
     default_joint_grid,
     joint_baseline,
 )
@@ -49,6 +50,8 @@ def choose_grid(rows: TrainingRows, asked: Any, baseline: Any) -> DoseArray:
         return support_grid(rows, baseline)
     table = dose_table(asked, 1, n_components=n_components(rows.dose))[0]
     doses = np.unique(check_doses(table, observed_support(rows.dose, rows.weights)))
+    if is_record(doses):
+        check_levels_of(doses, rows.dose, "doses")
     levels, _ = distinct_doses(rows.dose, rows.weights)
     known = not has_levels(rows.dose, rows.weights) or bool(np.isin(doses, levels).all())
     if not len(doses) or not known:
@@ -70,4 +73,7 @@ def support_grid(rows: TrainingRows, baseline: Any) -> DoseArray:
 def _one_dose(asked: Any, rows: TrainingRows) -> Any:
     """A baseline that the user gave, checked."""
     dose = np.atleast_1d(one_dose(asked, "baseline", n_components(rows.dose)))
-    return check_doses(dose, observed_support(rows.dose, rows.weights), "baseline")[0]
+    check_doses(dose, observed_support(rows.dose, rows.weights), "baseline")
+    if is_record(dose):
+        check_levels_of(dose, rows.dose, "baseline")
+    return dose[0]

@@ -17,6 +17,7 @@ from doseforest.treatments.grids import (
     default_grid,
     dose_sample,
 )
+from doseforest.treatments.tensor import MAX_INDICATORS
 from doseforest.treatments.vectors import (
     components,
     dose_columns,
@@ -122,3 +123,24 @@ def _observed_levels(grid: DoseArray, dose: DoseArray) -> DoseArray:
     asked = components(grid)[:, few]
     known: DoseArray = grid[(asked[:, None] == seen).all(axis=2).any(axis=1)]
     return known
+
+
+def check_levels_of(doses: DoseArray, dose: DoseArray, name: str) -> None:
+    """Raise ValueError where a component of few levels is asked for between them.
+
+    >>> arms = vectors(np.column_stack([np.repeat([0.0, 1.0], 10), np.arange(20.0)]))
+    >>> check_levels_of(vectors(np.array([[0.5, 3.0]])), arms, "baseline")
+    Traceback (most recent call last):
+        ...
+    ValueError: The 'baseline' parameter must hold levels of component 0, [0.0, 1.0]. Got 0.5 ...
+    """
+    for place, (asked, seen) in enumerate(
+        zip(dose_columns(doses), dose_columns(dose), strict=True)
+    ):
+        levels = np.unique(seen)
+        unknown = ~np.isin(asked, levels)
+        if len(levels) <= MAX_INDICATORS and unknown.any():
+            raise ValueError(
+                f"The {name!r} parameter must hold levels of component {place}, "
+                f"{levels.tolist()}. Got {asked[unknown][0]:g} instead."
+            )

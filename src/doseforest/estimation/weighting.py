@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.data.checks import as_labels
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan, dose_kernel
@@ -106,7 +107,7 @@ def given_density(rows: TrainingRows, density: Any) -> Any:
     A function is told categories as its user knows them.
     """
     if isinstance(density, Strata):
-        return Strata(rows.of_given(density.labels))
+        return Strata(rows.of_given(as_labels(density.labels, "labels")))
     if callable(density):
         columns = rows.treatment_columns.tolist()
         known = {k: rows.categories[own] for k, own in enumerate(columns) if own in rows.categories}
@@ -125,7 +126,7 @@ def density_of_growing_rows(
     growing, density = rows.where(rows.grows), plan.density
     X = growing.treatment_features
     if isinstance(density, Strata):  # within which densities are estimated
-        labels = np.asarray(rows.of_given(density.labels))[rows.grows]
+        labels = given_density(rows, density).labels[rows.grows]
         strata = conditional_density(growing, replace(plan, density=Strata(labels)))
         return lambda doses: strata.out_of_fold(X, doses)
     if not isinstance(density, str):

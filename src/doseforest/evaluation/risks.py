@@ -119,6 +119,7 @@ def fit_yardstick(
     *,
     sample_weight: Any = None,
     groups: Any = None,
+    categorical_features: Any = None,
     n_folds: int = 4,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -139,6 +140,8 @@ def fit_yardstick(
     sample_weight : array of shape (n_rows,), optional
     groups : array of shape (n_rows,), optional
         Rows of a group share a fold and are one draw in standard errors.
+    categorical_features : sequence of names or places, optional
+        Columns of codes; text and categorical columns of a frame need not be named.
     n_folds : int, default=4
     random_state : int, default=0
         Of the folds and of boosting.
@@ -163,7 +166,8 @@ def fit_yardstick(
     dose = vectors(columns.astype(np.float64))
     weights = checks.checked_weights(sample_weight, n_rows)
     given = None if weights is None else weights.astype(np.float64)
-    features = _numbers(table, outcome, dose, given, random_state)
+    coded = learn_categories(table, categorical_features)
+    features = _numbers(coded, outcome, dose, given, random_state)
     clusters = np.arange(n_rows) if groups is None else checks.group_codes(groups, n_rows)
     folds = _folds(clusters, given, n_folds, random_state)
     common: dict[str, Any] = {
@@ -187,6 +191,7 @@ def effect_risk(
     *,
     sample_weight: Any = None,
     groups: Any = None,
+    categorical_features: Any = None,
     n_folds: int = 4,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -212,6 +217,7 @@ def effect_risk(
         treatment,
         sample_weight=sample_weight,
         groups=groups,
+        categorical_features=categorical_features,
         n_folds=n_folds,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -280,9 +286,8 @@ def _numbers(
     table: BlockSource, y: FloatArray, dose: DoseArray, weights: FloatArray | None, seed: int
 ) -> FloatArray:
     """The table's numbers, and numbers in place of its categories, learned out of fold."""
-    coded = learn_categories(table, None)
-    values = np.concatenate([block for _, block in coded.blocks()])
-    counts = {column: len(labels) for column, labels in categories_of(coded).items()}
+    values = np.concatenate([block for _, block in table.blocks()])
+    counts = {column: len(labels) for column, labels in categories_of(table).items()}
     if not counts:
         return values
     doses = components(dose)

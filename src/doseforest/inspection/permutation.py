@@ -14,6 +14,7 @@ from doseforest.corrections.parts import TrainedPart, out_of_bag
 from doseforest.corrections.projection import Projection, fit_projection
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.treatment_means import treatment_means
 from doseforest.evaluation.risks import effect_losses
 from doseforest.inspection.nodes import feature_label
 from doseforest.inspection.out_of_bag import changed_curves
@@ -113,12 +114,11 @@ def _judge(parts: tuple[TrainedPart, ...], plan: FitPlan) -> _Judge:
         "seed": plan.seed,
         "n_threads": plan.n_threads,
     }
-    means = cross_fit_means(
-        rows.treatment_features, functions, folds, regressor=plan.treatment_model, **shared
-    )
+    means = treatment_means(rows, folds, plan).values
     curves, observed = out_of_bag(parts, projection.nodes)
     residual = (rows.y - observed)[:, None]
-    left = cross_fit_means(rows.X, residual, folds, **shared)[:, 0]
+    counts = rows.category_counts()
+    left = cross_fit_means(rows.X, residual, folds, counts=counts, **shared)[:, 0]
     # The curves know more of the outcomes' means than a model of the outcomes alone would.
     level = observed - ((functions - means) * projection.coefficients(curves)).sum(axis=1)
     return _Judge(projection, functions, means, rows.y, level + left)

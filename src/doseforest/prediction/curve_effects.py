@@ -44,6 +44,16 @@ def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int 
     return np.broadcast_to(np.atleast_2d(table), (n_units, np.atleast_2d(table).shape[1]))
 
 
+def each_its_own(doses: Any, n_components: int = 1) -> bool:
+    """Whether every unit has a row of doses of its own, and not one grid with all others.
+
+    >>> each_its_own([0.0, 5.0]), each_its_own([[0.0, 5.0]]), each_its_own([[0.0, 5.0]], 2)
+    (False, True, False)
+    """
+    deeper = n_components > 1 and not is_record(doses)
+    return np.ndim(doses) - deeper == 2
+
+
 def _vector_table(values: Array, n_units: int, name: str, n_components: int) -> DoseArray:
     """Doses of several components, (n_units, n_doses)."""
     table = np.atleast_2d(values.astype(np.float64))

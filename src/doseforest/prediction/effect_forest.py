@@ -16,13 +16,18 @@ from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.inspection.curve_views import CurveViews
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
-from doseforest.prediction.curve_effects import CurveEffects, dose_table, unit_doses
+from doseforest.prediction.curve_effects import (
+    CurveEffects,
+    dose_table,
+    each_its_own,
+    unit_doses,
+)
 from doseforest.prediction.forest import Forest
 from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.bases import IndicatorBasis, component_of
 from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import DoseRange, check_doses
-from doseforest.treatments.vectors import components, dose_text, is_record, moved
+from doseforest.treatments.vectors import components, dose_text, moved
 
 SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
 
@@ -120,7 +125,7 @@ class EffectMethods(FramedAnswers, CurveViews, CurveEffects):
         asked = model.doses if doses is None else doses
         table = model.checked_table(X)
         own = dose_table(asked, table.n_rows, n_components=model.n_components)
-        apart = np.ndim(asked) - (model.n_components > 1 and not is_record(asked)) == 2
+        apart = each_its_own(asked, model.n_components)
         check_doses(own.ravel() if apart else own[0], model.support)
         out = np.empty(own.shape)
         for first, block in table.blocks():

@@ -14,7 +14,7 @@ def joint_interpolated(grid: DoseArray, curves: FloatArray, doses: DoseArray) ->
     """Curves on a grid at a table of doses; linear in each component, constant beyond the grid.
 
     A grid that is not made of every combination of its components' values holds levels, as arms
-    with doses of their own: then the first component must be one of its values.
+    with doses of their own: then the component with the fewest values must be one of these.
 
     Parameters
     ----------
@@ -39,11 +39,20 @@ def _at(grid: FloatArray, curves: FloatArray, table: FloatArray) -> FloatArray:
     axes = [np.unique(column) for column in grid.T]
     if len(grid) == np.prod([len(axis) for axis in axes]):
         return _multilinear(axes, curves, table)
-    out = np.empty(table.shape[:-1])
-    for level in axes[0]:
-        mine = grid[:, 0] == level
-        answers = _at(grid[mine, 1:], curves[:, mine], table[..., 1:])
-        np.copyto(out, answers, where=table[..., 0] == level)
+    # What is not a product has levels: those of the component with the fewest values.
+    few = int(np.argmin([len(axis) for axis in axes]))
+    rest = [k for k in range(len(axes)) if k != few]
+    known = np.isin(table[..., few], axes[few])
+    if not known.all():
+        raise ValueError(
+            f"The 'doses' parameter must hold levels seen in fit, {axes[few].tolist()}, in "
+            f"component {few}. Got {table[~known][0, few]:g} instead."
+        )
+    out = np.empty(table.shape[:-1])  # every dose has one of the levels
+    for level in axes[few]:
+        mine = grid[:, few] == level
+        answers = _at(grid[np.ix_(mine, rest)], curves[:, mine], table[..., rest])
+        np.copyto(out, answers, where=table[..., few] == level)
     return out
 
 

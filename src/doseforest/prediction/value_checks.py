@@ -125,7 +125,7 @@ class FileChecks:
             )
             records = vectors(table)
             self.require(
-                len(records) > 0 and len(np.unique(records)) == len(records),
+                len(records) > 0 and np.array_equal(np.unique(records), records),
                 f"has {name} out of order",
             )
             return records

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from doseforest.treatments.bases import FittedBasis
 
 MAX_ARMS = 8
+FEWEST_ROWS = 20  # of an arm whose doses tell that arms have doses of their own
 LEAST_SPAN = 0.5  # of all doses: an arm whose doses span less has doses of its own
 
 MAX_FUNCTIONS = 24  # polynomials of all arms together
@@ -138,5 +139,7 @@ def has_arms(dose: DoseArray) -> bool:
     levels, _ = dose_sample(arm).levels()
     if len(levels) > MAX_ARMS or len(np.unique(amount)) <= MAX_ARMS:
         return False
-    spans = np.array([np.ptp(amount[arm == level]) for level in levels])
+    own = [amount[arm == level] for level in levels]
+    # A handful of rows spans little by chance.
+    spans = np.array([np.ptp(doses) for doses in own if len(doses) >= FEWEST_ROWS])
     return bool((spans < LEAST_SPAN * np.ptp(amount)).any())
