@@ -1,12 +1,17 @@
 """Cross-fitting, and any regressor as an outcome model."""
 
+import time
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
+from doseforest.concurrency import side_by_side
 from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
 from doseforest.nuisance.regressor_model import RegressorFit
 
@@ -137,3 +142,18 @@ def test_an_unseeded_regressor_can_be_repeated(rows):
     first, again, other = (fit["regressor"].predict(x, dose) for fit in fits)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_what_fits_side_by_side_silence_stays_silent_in_all_of_them():
+    where = {"filename": "x.py", "lineno": 1, "module": "sklearn.linear_model._least_angle"}
+
+    def fit(item):
+        with warnings.catch_warnings():  # its end brings back filters that others count on
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            time.sleep(0.001 * (item % 3))
+        warnings.warn_explicit("Early stopping the lars path", ConvergenceWarning, **where)
+        return item
+
+    assert side_by_side(fit, range(60), n_threads=4) == list(range(60))
+    with pytest.raises(ConvergenceWarning):  # filters are as they were
+        warnings.warn_explicit("Early stopping the lars path", ConvergenceWarning, **where)

@@ -6,11 +6,14 @@ own threads meet others', and some give other bits; many fits at once use the co
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
+
+LARS = r"sklearn\.linear_model\._least_angle"  # drops collinear terms on its way, and says so
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,7 +39,10 @@ def side_by_side(
                 results.append(function(item))
                 on_progress(1)
             return results
-        with ThreadPoolExecutor(n_threads) as pool:
+        # Filters of warnings belong to the process: what one fit silences for itself, another
+        # would hear again when the first is done. So what all of them silence is silenced here.
+        with warnings.catch_warnings(), ThreadPoolExecutor(n_threads) as pool:
+            warnings.filterwarnings("ignore", category=UserWarning, module=LARS)
             waiting = [pool.submit(function, item) for item in items]
             try:
                 for future in waiting:
