@@ -1,0 +1,31 @@
+"""The `doseforest` command; each group of subcommands has a file of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import doseforest
+
+app = typer.Typer(
+    help="Dose-response curves of single units: benchmarks against a known truth and real data.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"doseforest {doseforest.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
+    ] = False,
+) -> None:
+    """Dose-response curves of single units."""
