@@ -15,8 +15,8 @@ export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
-  bench-accuracy bench-adrf bench-rate bench-joint bench-paper bench-scale bench-splits \
-  bench-known bench-real examples wheel lock clean
+  bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
+  bench-splits bench-known bench-real examples wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -26,12 +26,12 @@ help:
 	@echo "make setup           the environment alone, from nothing"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
 	@echo "make bench-categories  native categories beside one-hot columns and target encodings"
+	@echo "make bench-table1    Table 1 of the GCF paper with every baseline, several hours"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
-	@echo "make bench-adrf      bias and error of the average curve over 300 draws"
-	@echo "make bench-rate      how fast errors fall with the number of rows"
+	@echo "make bench-colangelo-lee  bias and error of the average curve over 300 draws"
+	@echo "make bench-scaling   how fast errors fall with the number of rows"
 	@echo "make bench-joint     errors for two doses at once, point masses and arms"
-	@echo "make bench-paper     the paper's algorithm as printed, beside its published errors"
-	@echo "make bench-scale     time and memory of a fit with 100,000 rows"
+	@echo "make bench-large-fit  time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make bench-real      default fits of real data beside published figures; DOSEFOREST_DATA has them"
@@ -98,29 +98,17 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-accuracy: $(PEERS)
-	$(BIN)/python benchmarks/accuracy.py designs
+bench-table1 bench-accuracy bench-scaling: $(PEERS)
+	$(BIN)/doseforest bench $(@:bench-%=%)
 
-bench-adrf: setup
-	$(BIN)/python benchmarks/accuracy.py adrf
+bench-colangelo-lee bench-joint bench-large-fit: setup
+	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-splits: $(PEERS)
 	$(BIN)/python benchmarks/split_statistics.py
 
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
-
-bench-rate: $(PEERS)
-	$(BIN)/python benchmarks/accuracy.py rate
-
-bench-joint: setup
-	$(BIN)/python benchmarks/accuracy.py joint
-
-bench-paper: setup
-	$(BIN)/python benchmarks/accuracy.py paper
-
-bench-scale: setup
-	$(BIN)/python benchmarks/accuracy.py scale
 
 bench-real: setup
 	PYTHONPATH=examples $(BIN)/python benchmarks/real_data.py

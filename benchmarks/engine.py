@@ -18,17 +18,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from doseforest import _core
+from doseforest.studies.provenance import cpu_model
 from growth_speed.kernels import measure_kernels, read_bandwidth
 from growth_speed.report import Report, run_checks, to_json, to_markdown
 from growth_speed.settings import LARGE, MIDDLE, SEED, Effort
 from growth_speed.trees import measure_trees
-
-
-def cpu_model() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or "unknown"
 
 
 def run(effort: Effort) -> Report:

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
-from accuracy_study.report import commit
 from doseforest import GeneralizedCausalForest
 from doseforest.evaluation import effect_errors, paired_difference, simulation_mean
 from doseforest.nuisance.densities import Strata
 from doseforest.simulation import DESIGNS, Simulation
+from doseforest.studies.provenance import commit
 
 FIRST_SEED = 300
 HIGHEST = 10.0

@@ -36,7 +36,7 @@ def _simulation(request):
 
 
 def test_the_truth_has_no_error(simulation):
-    assert effect_errors(Truth(simulation), simulation) == EffectErrors(0.0, 0.0, 0.0, 0.0)
+    assert effect_errors(Truth(simulation), simulation) == EffectErrors(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def test_a_wrong_level_is_no_error_of_effects(simulation):

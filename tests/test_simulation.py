@@ -17,7 +17,8 @@ from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS
 from doseforest.simulation.published import DOSE_CURVES
 
 NAMES = sorted(DESIGNS)
-N_FEATURES = {"polynomial": 60, "sinusoidal": 60, "exponential": 60, "colangelo_lee_2": 100}
+PAPER = [f"{name}{kind}" for name in DOSE_CURVES for kind in ("", "_sparse")]
+N_FEATURES = dict.fromkeys(PAPER, 60) | {"colangelo_lee_2": 100}
 DEFAULT_SIZES = {"polynomial": 1000, "colangelo_lee_2": 1000, "steps": 2000}
 
 
@@ -29,7 +30,8 @@ def _simulation(request):
 def test_all_designs_of_the_table_are_there():
     paper = ["exponential", "polynomial", "sinusoidal"]
     overlap = ["binary", "confounded", "linear", "randomised", "steps"]
-    assert sorted(["colangelo_lee_2", *paper, *overlap]) == NAMES
+    sparse = [f"{name}_sparse" for name in paper]
+    assert sorted(["colangelo_lee_2", *paper, *sparse, *overlap]) == NAMES
     assert all(DESIGNS[name].name == name and DESIGNS[name].description for name in NAMES)
 
 
@@ -335,3 +337,20 @@ def test_units_and_doses_of_a_wrong_shape_are_refused():
         simulation.mean(np.zeros((3, 1)))
     with pytest.raises(ValueError, match=r"'doses' parameter .* finite .* Got nan"):
         simulation.mean([1.0, np.nan])
+
+
+def test_sparse_designs_have_the_units_of_the_dense_ones_and_few_confounders():
+    dense = DESIGNS["polynomial"].draw(n=300, seed=4)
+    sparse = DESIGNS["polynomial_sparse"].draw(n=300, seed=4)
+    np.testing.assert_array_equal(sparse.X, dense.X)
+    population = sparse.population
+    for weights in (population.outcome_weights[:50], population.dose_weights[:50]):
+        assert np.flatnonzero(weights).tolist() == list(range(5))
+    assert (population.outcome_weights[50:55] != 0).all()
+    assert (population.dose_weights[55:] != 0).all()
+
+
+@pytest.mark.parametrize("n_relevant", [0, 51])
+def test_the_number_of_relevant_confounders_is_checked(n_relevant):
+    with pytest.raises(ValueError, match=r"'n_relevant' .* int in \[1, n_confounders=50\]"):
+        PublishedDesign("polynomial", n_relevant=n_relevant)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass
 
+from doseforest.studies.markdown import markdown_table
 from growth_speed.kernels import SCAN_NODES, KernelCost
 from growth_speed.settings import (
     LARGE,
@@ -103,22 +103,6 @@ def run_checks(trees: list[TreeCost], threads: list[ThreadCost]) -> list[Check]:
 
 def _check(claim: str, measured: float | None, holds: bool) -> Check:
     return Check(claim, measured, None if measured is None else holds)
-
-
-def markdown_table(header: list[str], lines: list[list[str]]) -> str:
-    """Lay out a table with numbers to the right, padded so that it also reads as plain text."""
-    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-    is_text = [not re.fullmatch(r"-?[\d.]+", cell) for cell in lines[0]]
-
-    def row(cells: list[str]) -> str:
-        padded = [
-            cell.ljust(width) if text else cell.rjust(width)
-            for cell, width, text in zip(cells, widths, is_text, strict=True)
-        ]
-        return f"| {' | '.join(padded)} |"
-
-    rule = ["-" * (width - 1) + "-:"[not text] for width, text in zip(widths, is_text, strict=True)]
-    return "\n".join([row(header), row(rule), *map(row, lines)])
 
 
 def tree_table(trees: list[TreeCost]) -> str:

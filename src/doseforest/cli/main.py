@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 import doseforest
+from doseforest.cli import bench
 
 app = typer.Typer(
     help="Dose-response curves of single units: benchmarks against a known truth and real data.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app, name="bench")
 
 
 def _print_version(asked: bool) -> None:

@@ -17,7 +17,7 @@ from doseforest.corrections.base import FittedCorrection
 from doseforest.corrections.conditional_means import cross_fit_means
 from doseforest.corrections.moments import moment_channels
 from doseforest.corrections.projection import fit_projection
-from doseforest.corrections.shape_stack import stack_shapes
+from doseforest.corrections.shape_stack import ShapeStack, stack_shapes
 from doseforest.corrections.sieve_forests import (
     OrthogonalCorrection,
     Reading,
@@ -48,6 +48,7 @@ class OrthogonalSettings:
     treatment_model: Any = None  # regressor of the dose functions on X; None: boosting
     growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
     seed: int = 0
+    stack: Callable[..., ShapeStack] = stack_shapes  # weighs the candidates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +134,7 @@ def fit_orthogonal(
             stopwatch.add(grown[-1].seconds_)
             on_progress(1)
         with stopwatch("leaves"):
-            own_round, own_added = _stack_forests(rows, sums, grown, n_threads)
+            own_round, own_added = _stack_forests(rows, sums, grown, settings.stack, n_threads)
         rounds.append(own_round)
         added = added + own_added
     return FittedCorrection(
@@ -226,7 +227,11 @@ def _grow(
 
 
 def _stack_forests(
-    rows: TrainingRows, sums: _Sums, grown: list[CurveForest], n_threads: int
+    rows: TrainingRows,
+    sums: _Sums,
+    grown: list[CurveForest],
+    weigh: Callable[..., ShapeStack],
+    n_threads: int,
 ) -> tuple[SieveRound, FloatArray]:
     """Weigh every reading of every forest; also what they add to the rows, out of bag."""
     spread = rows.leaf_mean(sums.centred**2) / sums.shape.active
@@ -251,7 +256,7 @@ def _stack_forests(
         for reading in own:
             added = reading.added(out_of_bag, sums.curves, n_threads)
             shapes.append((sums.centred * added).sum(axis=1))
-    stack = stack_shapes(
+    stack = weigh(
         np.stack(shapes, axis=1), sums.target, weights=rows.leaf_weights, clusters=rows.ids
     )
     total = np.zeros(sums.curves.shape)

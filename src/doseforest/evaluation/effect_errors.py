@@ -24,15 +24,16 @@ class CurveModel(Protocol):
 class EffectErrors:
     """Errors of one model on one simulation.
 
-    `rms` and `mae` are of theta(t, x) = mu(t, x) - mu(baseline, x), over units and doses. The
-    others are of the average dose-response curve, the mean of mu(t, x) over the units, over doses;
-    unlike theta they see the level.
+    `rms`, `mae` and `sup` are of theta(t, x) = mu(t, x) - mu(baseline, x), over units and doses.
+    The others are of the average dose-response curve, the mean of mu(t, x) over the units, over
+    doses; unlike theta they see the level.
     """
 
     rms: float  # root mean square error of theta
     mae: float  # mean absolute error of theta
     adrf_rms: float  # root mean square error of the average curve
     adrf_sup: float  # largest error of the average curve
+    sup: float  # largest absolute error of theta over the doses, mean over units
 
 
 def curve_errors(
@@ -54,7 +55,7 @@ def curve_errors(
     --------
     >>> exact, level = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)
     >>> curve_errors(exact, exact + [[0.0, 2.0], [0.0, 0.0]], level, level)
-    EffectErrors(rms=1.0, mae=0.5, adrf_rms=0.7071067811865476, adrf_sup=1.0)
+    EffectErrors(rms=1.0, mae=0.5, adrf_rms=0.7071067811865476, adrf_sup=1.0, sup=1.0)
     """
     n_units, n_doses = _matching(exact, estimated, "estimated")
     if not n_units * n_doses:
@@ -71,6 +72,7 @@ def curve_errors(
         mae=float(np.mean(np.abs(effect))),
         adrf_rms=float(np.sqrt(np.mean(average**2))),
         adrf_sup=float(np.max(np.abs(average))),
+        sup=float(np.abs(effect).max(axis=1).mean()),
     )
 
 

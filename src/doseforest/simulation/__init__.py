@@ -13,13 +13,15 @@ from doseforest.simulation.colangelo_lee import ColangeloLeeDesign
 from doseforest.simulation.design import Design, Simulation
 from doseforest.simulation.joint_designs import JOINT_DESIGNS, JointDesign
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS, OverlapDesign
-from doseforest.simulation.published import PublishedDesign
+from doseforest.simulation.published import DOSE_CURVES, SPARSE_CONFOUNDERS, PublishedDesign
 
 DESIGNS: dict[str, Design] = {
     **OVERLAP_DESIGNS,  # randomised, confounded, steps, binary, linear
-    "polynomial": PublishedDesign("polynomial"),
-    "sinusoidal": PublishedDesign("sinusoidal"),
-    "exponential": PublishedDesign("exponential"),
+    **{name: PublishedDesign(name) for name in DOSE_CURVES},  # polynomial, sinusoidal, exponential
+    **{
+        f"{name}_sparse": PublishedDesign(f"{name}_sparse", curve, n_relevant=SPARSE_CONFOUNDERS)
+        for name, curve in DOSE_CURVES.items()
+    },
     "colangelo_lee_2": ColangeloLeeDesign(),
 }  # JOINT_DESIGNS: doses of several components, point masses, arms
 

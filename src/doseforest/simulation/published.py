@@ -75,6 +75,7 @@ DOSE_TRANSFORMS: dict[str, Transform] = {"cdf": _beta_cdf, "pdf": _beta_pdf}
 DRAWS: dict[str, Draw] = {"uniform": _uniform, "normal": _normal}
 DRAW_SCALES = {"uniform": 3.0**-0.5, "normal": 1.0}  # standard deviations
 DOSE_RANGES = ("observed", "interior")
+SPARSE_CONFOUNDERS = 5  # of 50, those with a slope of their own among them; our reading of "sparse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,9 @@ class PublishedDesign:
         a harder confounding.
     coefficients, noise : {"uniform", "normal"}, default="uniform"
         U(-1, 1) or N(0, 1).
+    n_relevant : int, optional
+        Confounders that move the dose and the outcome, the first ones; the coefficients of the
+        others are 0. By default all do (dense coefficients); see `SPARSE_CONFOUNDERS`.
     clip_at_zero : bool, default=True
         Whether negative doses become 0; about 13 % of all are then 0.
     dose_range : {"observed", "interior"} or (float, float), default="observed"
@@ -165,6 +169,7 @@ class PublishedDesign:
     shared_coefficients: bool = False
     coefficients: str = "uniform"
     noise: str = "uniform"
+    n_relevant: int | None = None
     clip_at_zero: bool = True
     dose_range: str | tuple[float, float] = "observed"
     n_confounders: int = 50
@@ -198,11 +203,18 @@ class PublishedDesign:
                 "The 'n_confounders' parameter of PublishedDesign must be an int of at least 4. "
                 f"Got {self.n_confounders!r} instead."
             )
+        if self.n_relevant is not None and not 1 <= self.n_relevant <= self.n_confounders:
+            raise ValueError(
+                "The 'n_relevant' parameter of PublishedDesign must be an int in "
+                f"[1, n_confounders={self.n_confounders}]. Got {self.n_relevant!r} instead."
+            )
 
     @property
     def description(self) -> str:
         """What the design is hard at."""
-        return f"A {self.name} curve and a slope for each unit, at doses that features decide."
+        shape = self.name.removesuffix("_sparse")
+        deciding = "features" if self.n_relevant is None else "a few features"
+        return f"A {shape} curve and a slope for each unit, at doses that {deciding} decide."
 
     def draw(self, n: int = 1000, seed: int = 0) -> Simulation:
         """Draw coefficients, units, doses and outcomes from one stream.
@@ -228,6 +240,9 @@ class PublishedDesign:
         draw = DRAWS[self.coefficients]
         on_dose = draw(rng, (self.n_confounders,))
         on_outcome = on_dose if self.shared_coefficients else draw(rng, (self.n_confounders,))
+        # Zeros come after the draws: dense and sparse data sets of a seed have the same units.
+        kept = np.arange(self.n_confounders) < (self.n_relevant or self.n_confounders)
+        on_dose, on_outcome = kept * on_dose, kept * on_outcome
         outcome_only, dose_only = draw(rng, (self.n_outcome_only,)), draw(rng, (self.n_dose_only,))
         return PublishedPopulation(
             outcome_weights=np.concatenate([on_outcome, outcome_only, np.zeros(self.n_dose_only)]),

@@ -11,15 +11,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import doseforest
-from accuracy_study.options import Options
-from accuracy_study.report import Report, Verdict
-from accuracy_study.scores import digits
-from accuracy_study.settings import FIRST_SEED, MOST_FIT_BYTES, MOST_FIT_SECONDS
-from accuracy_study.tasks import Record
-from accuracy_study.workers import Clock
 from doseforest.evaluation import effect_errors
-from doseforest.simulation import OVERLAP_DESIGNS
-from growth_speed.report import markdown_table
+from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.report import Report, Verdict
+from doseforest.studies.request import Request
+from doseforest.studies.scores import digits
+from doseforest.studies.settings import FIRST_SEED, MOST_FIT_BYTES, MOST_FIT_SECONDS
+from doseforest.studies.tasks import Record
+from doseforest.studies.workers import Clock
 
 DESIGN, N_UNITS, N_FEATURES, N_CORES = "confounded", 100_000, 30, 2
 MEASURED_UNITS = 5000  # enough for an error, and quick
@@ -30,11 +30,11 @@ NOTE = (
 )
 
 
-def run(options: Options, clock: Clock) -> Report:
+def run(request: Request, clock: Clock) -> Report:
     """Fit in a fresh process, so that its peak is of this fit alone."""
     clock.tell(f"a fit of {N_UNITS:,} units")
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        record = pool.submit(measure_fit, FIRST_SEED if options.seed is None else options.seed)
+        record = pool.submit(measure_fit, FIRST_SEED if request.seed is None else request.seed)
         measured = record.result()
     phases = [[name, f"{seconds:.1f}"] for name, seconds in measured.pop("phases").items()]
     lines = [

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from accuracy_study.estimators import APART, OURS
-from accuracy_study.options import Options
-from accuracy_study.report import Report, Verdict
-from accuracy_study.scores import Scores, digits, interval_text, with_error
-from accuracy_study.tasks import Record, Task
 from doseforest.simulation import JOINT_DESIGNS
-from growth_speed.report import markdown_table
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.methods import APART, OURS
+from doseforest.studies.report import Report, Verdict
+from doseforest.studies.request import Request
+from doseforest.studies.scores import Scores, digits, interval_text, with_error
+from doseforest.studies.tasks import Record, Task
 
 SIZE, SIMULATIONS = 1000, 6
 ROWS = ("doseforest", "random_forest", "boosting", "zero")
@@ -22,18 +22,18 @@ NOTE = (
 )
 
 
-def tasks(options: Options) -> list[Task]:
+def tasks(request: Request) -> list[Task]:
     """Seeds first, so that a run that is cut short has something of every design."""
-    chosen = options.designs or JOINT_DESIGNS
+    chosen = request.designs or JOINT_DESIGNS
     return [
-        Task(estimator, design, SIZE, seed)
-        for seed in options.seeds(SIMULATIONS)
+        Task(method, design, SIZE, seed)
+        for seed in request.seeds(SIMULATIONS)
         for design in chosen
-        for estimator in options.rows or (*ROWS, *(["apart"] if design in TWO else []))
+        for method in request.methods or (*ROWS, *(["apart"] if design in TWO else []))
     ]
 
 
-def report(records: list[Record], options: Options) -> Report:
+def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
     designs = [own for own in JOINT_DESIGNS if any(r["design"] == own for r in records)]
     rows = list(dict.fromkeys(record["row"] for record in records))

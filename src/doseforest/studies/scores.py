@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from accuracy_study.tasks import Record
 from doseforest.evaluation import SimulationMean, paired_difference, simulation_mean
+from doseforest.studies.tasks import Record
 
 MISSING = "-"  # in a cell
 

@@ -11,17 +11,21 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing
 from multiprocessing import get_context
 
-from accuracy_study.store import Store
-from accuracy_study.tasks import Record, Task, run_task
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from doseforest.studies.store import Store
+from doseforest.studies.tasks import Record, Task, run_task
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Clock:
-    """Lines of progress with the time since the start."""
+    """The time since the start, and where lines of progress go."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
         self.started = time.perf_counter()
+        self.verbose = verbose
 
     @property
     def seconds(self) -> float:
@@ -32,6 +36,11 @@ class Clock:
         """Print a line of progress."""
         print(f"[{self.seconds:6.0f} s] {text}", file=sys.stderr, flush=True)
 
+    def mention(self, text: str) -> None:
+        """Print a line of progress, to those who asked for all of them."""
+        if self.verbose:
+            self.tell(text)
+
 
 def run_tasks(
     tasks: list[Task], store: Store, processes: int, clock: Clock, *, fresh: bool = False
@@ -39,19 +48,32 @@ def run_tasks(
     """Run what the store does not have; return all records, and the tasks that failed."""
     done = {} if fresh else store.find(tasks)
     missing = [task for task in tasks if task not in done]
-    clock.tell(f"{len(done)} of {len(tasks)} fits are done already")
-    start = clock.seconds
-    with closing(_finished(missing, processes)) as finished:
+    clock.mention(f"{len(done)} of {len(tasks)} fits are done already")
+    with _progress() as progress, closing(_finished(missing, processes)) as finished:
+        bar = progress.add_task("fits", total=len(tasks), completed=len(done))
         for count, (task, future) in enumerate(finished, start=1):
             error = future.exception()
             if error is None:
                 done[task] = future.result()
                 store.add(done[task])
-            outcome = f"failed: {error!r}" if error else _brief(done[task])
-            left = (clock.seconds - start) / count * (len(missing) - count)
-            clock.tell(f"{count}/{len(missing)}, {left / 60:.0f} min left: {task}: {outcome}")
+                clock.mention(f"{count}/{len(missing)}: {task}: {_brief(done[task])}")
+            else:
+                clock.tell(f"{task} failed: {error!r}")
+            progress.advance(bar)
     records = [record for task in tasks for record in done.get(task, ())]
     return records, [task for task in missing if task not in done]
+
+
+def _progress() -> Progress:
+    """A bar with the time that is left; nothing where standard error is not a terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def _finished(

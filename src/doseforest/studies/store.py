@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from accuracy_study.estimators import ESTIMATORS, state
-from accuracy_study.tasks import Record, Task, fingerprint
+from doseforest.studies.methods import METHODS, state
+from doseforest.studies.tasks import Record, Task, fingerprint
 
-TASK_FIELDS = ("estimator", "design", "n", "seed", "measure")
+TASK_FIELDS = ("method", "design", "n", "seed", "measure")
 
 
 class Store:
-    """A folder with one file for each estimator; lines are only ever added."""
+    """A folder with one file for each method; lines are only ever added."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -21,31 +21,31 @@ class Store:
     def add(self, records: list[Record]) -> None:
         """Append the rows of one fit."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._path(records[0]["estimator"]).open("a") as file:
+        with self._path(records[0]["method"]).open("a") as file:
             file.write("".join(json.dumps(record) + "\n" for record in records))
 
     def find(self, tasks: Iterable[Task]) -> dict[Task, list[Record]]:
         """Records of those tasks that are done and still up to date."""
         wanted = list(tasks)
         known: dict[Task, dict[str, Record]] = {}
-        for estimator in dict.fromkeys(task.estimator for task in wanted):
-            for record in self._read(estimator):
-                if record["state"] == state(estimator):
+        for method in dict.fromkeys(task.method for task in wanted):
+            for record in self._read(method):
+                if record["state"] == state(method):
                     task = Task(*(record[name] for name in TASK_FIELDS))
                     known.setdefault(task, {})[record["row"]] = record  # the last one counts
         return {
             task: list(known[task].values())
             for task in wanted
-            if set(known.get(task, ())) == set(ESTIMATORS[task.estimator].rows)
+            if set(known.get(task, ())) == set(METHODS[task.method].rows)
             and all(record["data"] == fingerprint(task) for record in known[task].values())
         }
 
-    def _read(self, estimator: str) -> list[Record]:
-        path = self._path(estimator)
+    def _read(self, method: str) -> list[Record]:
+        path = self._path(method)
         if not path.exists():
             return []
         complete = path.read_text().rpartition("\n")[0]  # a writer may be in the middle of a line
         return [json.loads(line) for line in complete.splitlines()]
 
-    def _path(self, estimator: str) -> Path:
-        return self.folder / f"{estimator}.jsonl"
+    def _path(self, method: str) -> Path:
+        return self.folder / f"{method}.jsonl"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from accuracy_study.estimators import ESTIMATED, EXACT_AVERAGE, OURS, OUTCOME, PEERS
-from accuracy_study.report import Verdict
-from accuracy_study.scores import Scores, digits, interval_text
-from accuracy_study.settings import (
+from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME
+from doseforest.studies.report import Verdict
+from doseforest.studies.scores import Scores, digits, interval_text
+from doseforest.studies.settings import (
     AIMED_PUBLISHED_RMS,
     MOST_EXCESS,
     MOST_PUBLISHED_RMS,
@@ -13,6 +13,9 @@ from accuracy_study.settings import (
     PUBLISHED,
     SIZES,
 )
+
+PEERS = tuple(METHODS[name].row for name in ("random_forest", "boosting", "econml"))
+ESTIMATED = (OURS, OUTCOME, *PEERS)  # the others know the truth, or nothing
 
 
 def verdicts(scores: Scores, designs: list[str]) -> list[Verdict]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from accuracy_study.bars import verdicts
-from accuracy_study.estimators import OURS, OUTCOME, ROWS, TABLE
-from accuracy_study.options import Options
-from accuracy_study.report import Report
-from accuracy_study.scores import MISSING, Scores, digits, interval_text, with_error
-from accuracy_study.settings import SIZES
-from accuracy_study.tasks import Record, Task
-from growth_speed.report import markdown_table
+from doseforest.studies.bars import verdicts
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.methods import OURS, OUTCOME, ROWS
+from doseforest.studies.report import Report
+from doseforest.studies.request import Request
+from doseforest.studies.scores import MISSING, Scores, digits, interval_text, with_error
+from doseforest.studies.settings import OVERLAP, PUBLISHED, SIZES
+from doseforest.studies.tasks import Record, Task
 
 SIMULATIONS = 20
+TABLE = ("doseforest", "random_forest", "boosting", "econml", "adrf", "zero")
+COLUMNS = (*OVERLAP, *PUBLISHED)
 LEGEND = (
     "Mean over simulations, standard error in brackets; 2,000 units, 1,000 in the three designs of "
     "the GCF paper; errors of theta(t, x) on the training units at interior doses. "
@@ -23,19 +25,19 @@ NOTE = (
 )
 
 
-def tasks(options: Options) -> list[Task]:
+def tasks(request: Request) -> list[Task]:
     """Seeds first, so that a run that is cut short has something of every design."""
     return [
-        Task(estimator, design, SIZES[design], seed)
-        for seed in options.seeds(SIMULATIONS)
-        for design in options.designs or SIZES
-        for estimator in options.rows or TABLE
+        Task(method, design, SIZES[design], seed)
+        for seed in request.seeds(SIMULATIONS)
+        for design in request.designs or COLUMNS
+        for method in request.methods or TABLE
     ]
 
 
-def report(records: list[Record], options: Options) -> Report:
+def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
-    designs = list(options.designs or SIZES)
+    designs = list(request.designs or COLUMNS)
     parts = [
         "## Root mean square error of effects",
         LEGEND,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from accuracy_study.estimators import OURS
-from accuracy_study.options import Options
-from accuracy_study.report import Report, Verdict
-from accuracy_study.scores import MISSING, digits
-from accuracy_study.settings import MOST_AVERAGE_BIAS, MOST_AVERAGE_RMSE
-from accuracy_study.tasks import Record, Task
 from doseforest.dtypes import FloatArray
 from doseforest.simulation import DESIGNS, ColangeloLeeDesign
-from growth_speed.report import markdown_table
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.methods import OURS
+from doseforest.studies.report import Report, Verdict
+from doseforest.studies.request import Request
+from doseforest.studies.scores import MISSING, digits
+from doseforest.studies.settings import MOST_AVERAGE_BIAS, MOST_AVERAGE_RMSE
+from doseforest.studies.tasks import Record, Task
 
 DESIGN = "colangelo_lee_2"
 SIZE, SIMULATIONS = 1000, 300
@@ -25,16 +25,16 @@ NOTE = (
 )
 
 
-def tasks(options: Options) -> list[Task]:
+def tasks(request: Request) -> list[Task]:
     """One fit per draw."""
     return [
-        Task(estimator, DESIGN, SIZE, seed, measure="average")
-        for seed in options.seeds(SIMULATIONS)
-        for estimator in options.rows or ["doseforest"]
+        Task(method, DESIGN, SIZE, seed, measure="average")
+        for seed in request.seeds(SIMULATIONS)
+        for method in request.methods or ["doseforest"]
     ]
 
 
-def report(records: list[Record], options: Options) -> Report:
+def report(records: list[Record], request: Request) -> Report:
     rows = dict.fromkeys(record["row"] for record in records)
     by_row = {row: [record for record in records if record["row"] == row] for row in rows}
     header = ["", "draws", "bias", "RMSE", "RMSE, drawn units", "coverage", "s per fit"]

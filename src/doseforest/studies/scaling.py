@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from accuracy_study.estimators import ESTIMATORS, OURS, ROWS
-from accuracy_study.options import Options
-from accuracy_study.report import Report, Verdict
-from accuracy_study.scores import MISSING, Scores, digits, interval_text, paired_by_seed, with_error
-from accuracy_study.tasks import Record, Task
 from doseforest.evaluation import simulation_mean
-from growth_speed.report import markdown_table
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.methods import METHODS, OURS, ROWS
+from doseforest.studies.report import Report, Verdict
+from doseforest.studies.request import Request
+from doseforest.studies.scores import (
+    MISSING,
+    Scores,
+    digits,
+    interval_text,
+    paired_by_seed,
+    with_error,
+)
+from doseforest.studies.tasks import Record, Task
 
 SIMULATIONS = 5
 UNITS = (500, 1000, 2000, 5000, 10_000, 20_000)
 MOST_UNITS = {"econml": 2000}  # its time grows faster than the units
 RATE_DESIGNS = ("confounded", "steps")
-RATE_ESTIMATORS = ("doseforest", "random_forest", "boosting", "stopped_boosting", "econml")
+RATE_METHODS = ("doseforest", "random_forest", "boosting", "stopped_boosting", "econml")
 NOTE = (
     "Mean rms over simulations, standard error in brackets. A slope is fitted to each simulation "
     "(the same seed has the same coefficients at every n), then averaged; EconML's over fewer n. "
@@ -25,29 +32,29 @@ NOTE = (
 )
 
 
-def tasks(options: Options) -> list[Task]:
+def tasks(request: Request) -> list[Task]:
     """Small ones first."""
     return [
-        Task(estimator, design, n, seed)
+        Task(method, design, n, seed)
         for n in UNITS
-        for seed in options.seeds(SIMULATIONS)
-        for design in options.designs or RATE_DESIGNS
-        for estimator in options.rows or RATE_ESTIMATORS
-        if n <= MOST_UNITS.get(estimator, n)
+        for seed in request.seeds(SIMULATIONS)
+        for design in request.designs or RATE_DESIGNS
+        for method in request.methods or RATE_METHODS
+        if n <= MOST_UNITS.get(method, n)
     ]
 
 
-def report(records: list[Record], options: Options) -> Report:
+def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
     parts, verdicts = [NOTE], []
-    for design in options.designs or RATE_DESIGNS:
+    for design in request.designs or RATE_DESIGNS:
         parts += [f"## {design}", rate_table(scores, design)]
-        verdicts += [as_steep(scores, design, row) for row in baselines(options)]
+        verdicts += [as_steep(scores, design, row) for row in baselines(request)]
     return Report("Error against n", parts, verdicts, records)
 
 
-def baselines(options: Options) -> list[str]:
-    rows = [row for name in options.rows or RATE_ESTIMATORS for row in ESTIMATORS[name].rows]
+def baselines(request: Request) -> list[str]:
+    rows = [row for name in request.methods or RATE_METHODS for row in METHODS[name].rows]
     return [row for row in rows if row != OURS]
 
 
@@ -89,6 +96,10 @@ def as_steep(scores: Scores, design: str, row: str) -> Verdict:
     excess = paired_by_seed(ours, theirs)
     if excess is None:
         return Verdict(None, claim)
-    means = f"{digits(np.mean(list(ours.values())))}, {digits(np.mean(list(theirs.values())))}"
+    means = f"{digits(mean_of(ours))}, {digits(mean_of(theirs))}"
     measured = f"{means}; difference {digits(excess.mean)} {interval_text(excess)}"
     return Verdict(excess.mean <= 0, claim, measured)
+
+
+def mean_of(by_seed: dict[int, float]) -> float:
+    return sum(by_seed.values()) / len(by_seed)

@@ -1,1 +1,0 @@
-"""Accuracy on designs with a known truth: `benchmarks/accuracy.py` runs these studies."""

@@ -1,0 +1,88 @@
+"""`doseforest bench`: studies by name, one command each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from doseforest.studies.methods import METHODS
+from doseforest.studies.registry import STUDIES, run_study
+from doseforest.studies.request import Request
+from doseforest.studies.settings import FIRST_SEED
+from doseforest.studies.table1 import FAST
+from doseforest.studies.tasks import EVERY_DESIGN
+
+app = typer.Typer(
+    help="Benchmarks against known truths, published numbers and other packages.",
+    no_args_is_help=True,
+)
+CORES = len(os.sched_getaffinity(0))
+GROUPS = {"fast": FAST}  # names for several methods
+
+
+def _names(given: list[str] | None, known: Mapping[str, tuple[str, ...]], option: str) -> list[str]:
+    """Names of an option that is repeated or has commas, groups spelt out."""
+    asked = [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+    for name in asked:
+        if name not in known:
+            valid = ", ".join(known)
+            raise typer.BadParameter(f"{name!r} is not one of {valid}.", param_hint=option)
+    return list(dict.fromkeys(own for name in asked for own in known[name]))
+
+
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(help="Methods to run, repeated or with commas; 'fast' leaves out the slowest."),
+]
+Designs = Annotated[list[str] | None, typer.Option(help="Designs, repeated or with commas.")]
+Simulations = Annotated[int | None, typer.Option(min=2, help="Simulations of each design.")]
+Units = Annotated[int | None, typer.Option("--n", min=100, help="Training units.")]
+Seed = Annotated[int | None, typer.Option(min=0, help=f"The first seed, by default {FIRST_SEED}.")]
+Processes = Annotated[
+    int, typer.Option(min=1, help="Fits at a time.", show_default="all processors")
+]
+Json = Annotated[Path | None, typer.Option("--json", help="Where the numbers go.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Do again what is done already.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="A line for every fit.")]
+
+
+def _command(study: str) -> None:
+    """Register the command of a study."""
+
+    @app.command(study, help=f"{STUDIES[study].about[0].upper()}{STUDIES[study].about[1:]}.")
+    def run(
+        methods: Methods = None,
+        designs: Designs = None,
+        simulations: Simulations = None,
+        n: Units = None,
+        seed: Seed = None,
+        processes: Processes = CORES,
+        json: Json = None,
+        fresh: Fresh = False,
+        verbose: Verbose = False,
+    ) -> None:
+        by_method = {name: (name,) for name in METHODS} | GROUPS
+        by_design = {name: (name,) for name in EVERY_DESIGN}
+        request = Request(
+            methods=tuple(_names(methods, by_method, "--methods")) or None,
+            designs=tuple(_names(designs, by_design, "--designs")) or None,
+            simulations=simulations,
+            n=n,
+            seed=seed,
+            processes=processes,
+            fresh=fresh,
+            verbose=verbose,
+        )
+        text, complete = run_study(study, request, json)
+        typer.echo(text)
+        if not complete:
+            typer.echo("Some fits were left out or failed: see the lines above.", err=True)
+            raise typer.Exit(1)
+
+
+for _study in STUDIES:
+    _command(_study)

@@ -1,0 +1,139 @@
+"""What is compared: to add a row of the tables, add a line to `METHODS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import doseforest
+from doseforest.baselines import AverageCurve, EconMLForest, ZeroEffect, boosting, random_forest
+from doseforest.simulation import Simulation
+from doseforest.studies.apart import ApartForests
+from doseforest.studies.provenance import digest_of, installed, source_digest
+
+OURS = "doseforest"
+OUTCOME = "its outcome model alone"
+CONSTANT = "its average curve for every unit"
+ALGORITHM = "paper(), as printed"
+ALGORITHM_OUTCOME = "mu-hat of paper() alone"
+EXACT_AVERAGE = "ADRF only"
+ZERO = "zero"
+APART = "two forests, apart"
+
+Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
+Part = Callable[[Any, Simulation], Any]  # of a fitted model and its data: another curve model
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A model, fitted once for all of its rows."""
+
+    row: str  # its name in tables
+    make: Make
+    packages: tuple[str, ...] = ()  # whose versions its results depend on
+    parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
+    sources: tuple[str, ...] | None = None  # parts of this package it is made of, beside fits
+    slow: bool = False  # seconds per fit that few studies want often
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all of its rows."""
+        return self.row, *self.parts
+
+    @property
+    def missing(self) -> list[str]:
+        """Packages that it needs and that are not installed."""
+        return [name for name in self.packages if installed(name) == "not installed"]
+
+    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
+        """Fit, and return the model of each row."""
+        model = self.make(data, seed).fit(data.X, data.y, treatment=data.treatment)
+        return {self.row: model} | {row: part(model, data) for row, part in self.parts.items()}
+
+
+def _ours(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+
+
+def _paper(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest.paper(
+        doses=data.doses, baseline=data.baseline, random_state=seed, n_jobs=1
+    )
+
+
+def _outcome_model(model: Any, data: Simulation) -> Any:
+    return model.outcome_model_
+
+
+def _mean_curve(model: Any, data: Simulation) -> Any:
+    return AverageCurve(lambda doses: model.dose_response(data.X, doses).mean(axis=0))
+
+
+BOOSTERS = ("numpy", "lightgbm")
+METHODS = {
+    "doseforest": Method(
+        OURS,
+        _ours,
+        BOOSTERS,
+        parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
+        sources=(),
+    ),
+    "paper": Method(
+        ALGORITHM,
+        _paper,
+        BOOSTERS,
+        parts={ALGORITHM_OUTCOME: _outcome_model},
+        sources=(),
+        slow=True,
+    ),
+    "random_forest": Method(
+        "random forest, leaf 5",
+        lambda data, seed: random_forest(random_state=seed),
+        ("scikit-learn",),
+    ),
+    "random_forest_50": Method(
+        "random forest, leaf 50",
+        lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
+        ("scikit-learn",),
+    ),
+    "boosting": Method(
+        "boosting", lambda data, seed: boosting(random_state=seed), ("scikit-learn",)
+    ),
+    "stopped_boosting": Method(
+        "boosting, stopped early",
+        lambda data, seed: boosting(
+            2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
+        ),
+        ("scikit-learn",),
+    ),
+    "econml": Method(
+        "EconML CausalForestDML, splines",
+        lambda data, seed: EconMLForest(random_state=seed),
+        ("econml", "scikit-learn"),
+        slow=True,
+    ),
+    "apart": Method(
+        APART, lambda data, seed: ApartForests(random_state=seed), BOOSTERS, sources=()
+    ),
+    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average)),
+    "zero": Method(ZERO, lambda data, seed: ZeroEffect()),
+}
+ROWS = tuple(dict.fromkeys(row for method in METHODS.values() for row in method.rows))
+
+
+@cache
+def state(name: str) -> str:
+    """What the results of a method depend on besides the data: versions, sources, settings."""
+    method = METHODS[name]
+    versions = {package: installed(package) for package in method.packages}
+    if method.sources is not None:
+        return digest_of(versions, source_digest(method.sources))
+    settings = method.make(_no_data(), 0).get_params(deep=False)
+    plain = {key: repr(value) for key, value in settings.items() if not callable(value)}
+    return digest_of(versions, plain)
+
+
+def _no_data() -> Simulation:
+    return doseforest.simulation.DESIGNS["linear"].draw(n=10, seed=0)

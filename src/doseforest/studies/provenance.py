@@ -1,0 +1,102 @@
+"""Where numbers come from: sources, versions, machine, commit."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parents[1]
+CLONE = PACKAGE.parents[1]  # in a clone: the folder of pyproject.toml
+PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml", "xgboost-cpu")
+# Parts of the package that no fit of a forest depends on.
+BESIDE_FITS = ("baselines", "cli", "evaluation", "inspection", "simulation", "studies")
+
+
+def in_clone() -> bool:
+    """Whether the package runs from a clone of its repository."""
+    return (CLONE / "pyproject.toml").exists() and (CLONE / "benchmarks").is_dir()
+
+
+def results_folder() -> Path:
+    """Folder of whole studies' reports."""
+    return CLONE / "benchmarks" / "results" if in_clone() else Path("doseforest-results")
+
+
+def work_folder() -> Path:
+    """Folder of single fits' results, and of reports that leave something out."""
+    return CLONE / "out" / "bench" if in_clone() else results_folder() / "parts"
+
+
+def installed(package: str) -> str:
+    """Version of a package.
+
+    >>> installed("no-such-package")
+    'not installed'
+    """
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@cache
+def source_digest(also: tuple[str, ...] = ()) -> str:
+    """Digest of the sources that fits depend on, the same as long as results cannot change.
+
+    `also` names parts of the package that a baseline is made of.
+    """
+    skipped = {PACKAGE / name for name in BESIDE_FITS if name not in also}
+    files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint([path, *path.parents])]
+    core = (CLONE / "cpp").iterdir() if in_clone() else PACKAGE.glob("_core*.so")
+    return _digest_of_files([*files, *core])
+
+
+def _digest_of_files(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def digest_of(*parts: Any) -> str:
+    """Short digest of values by their representation."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def cpu_model() -> str:
+    """Name of the processor."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or "unknown"
+
+
+def commit() -> str:
+    """The commit of the clone, marked when files differ from it."""
+    call = ["git", "-C", str(CLONE), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def provenance() -> dict[str, Any]:
+    """Date, commit, sources, versions and machine of a report."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "sources": source_digest(),
+        "machine": f"{cpu_model()}, {os.cpu_count()} cores",
+        "versions": {
+            "python": platform.python_version(),
+            **{package: installed(package) for package in PACKAGES},
+        },
+    }

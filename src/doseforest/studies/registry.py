@@ -1,0 +1,75 @@
+"""The studies by name. To add one: a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from doseforest.studies import accuracy, colangelo_lee, joint, large_fit, scaling, table1
+from doseforest.studies.methods import METHODS
+from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.report import Report
+from doseforest.studies.request import Request
+from doseforest.studies.store import Store
+from doseforest.studies.tasks import Record, Task
+from doseforest.studies.workers import Clock, run_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Fits that run in any order, and what is said about them."""
+
+    about: str
+    tasks: Callable[[Request], list[Task]]
+    report: Callable[[list[Record], Request], Report]
+
+    def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
+        """Run what is missing; also say whether nothing was left out."""
+        asked = self.tasks(request)
+        absent = {task.method: METHODS[task.method].missing for task in asked}
+        for name, packages in absent.items():
+            if packages:
+                clock.tell(
+                    f"{METHODS[name].row} is left out, as {', '.join(packages)} is not installed: "
+                    "pip install 'doseforest[baselines]'"
+                )
+        tasks = [task for task in asked if not absent[task.method]]
+        store = Store(work_folder())
+        records, failed = run_tasks(tasks, store, request.processes, clock, fresh=request.fresh)
+        return self.report(records, request), len(tasks) == len(asked) and not failed
+
+
+@dataclass(frozen=True, slots=True)
+class SingleFit:
+    """One fit, measured by itself."""
+
+    about: str
+    measure: Callable[[Request, Clock], Report]
+
+    def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
+        """Measure it."""
+        return self.measure(request, clock), True
+
+
+STUDIES: dict[str, Study | SingleFit] = {
+    "table1": Study("Table 1 of the GCF paper, every method", table1.tasks, table1.report),
+    "accuracy": Study("errors on designs with a known truth", accuracy.tasks, accuracy.report),
+    "colangelo-lee": Study(
+        "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report
+    ),
+    "scaling": Study("error against the number of units", scaling.tasks, scaling.report),
+    "joint": Study("doses of several components", joint.tasks, joint.report),
+    "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
+}
+
+
+def run_study(name: str, request: Request, json_file: Path | None = None) -> tuple[str, bool]:
+    """Run a study and write its report; return its text and whether nothing was left out."""
+    clock = Clock(verbose=request.verbose)
+    report, complete = STUDIES[name].run(request, clock)
+    folder = results_folder() if complete and request.whole else work_folder()
+    file = name.replace("-", "_")
+    text = report.write(file, folder, clock.seconds, json_file)
+    clock.tell(f"wrote {folder / file}.md and {json_file or folder / f'{file}.json'}")
+    return text, complete

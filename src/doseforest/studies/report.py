@@ -1,0 +1,116 @@
+"""What all studies' reports share: the heading, verdicts, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from doseforest.studies.provenance import provenance
+from doseforest.studies.tasks import Record
+from doseforest.text_files import write_text
+
+ABOUT = ("design", "n", "method", "row", "measure")  # what records of one group share
+LEFT_OUT = ("state", "data")  # of the store, not of the results
+SIGNIFICANT_DIGITS = 5
+
+Picture = Callable[[Path], None]  # draws into the file of a path
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One line that must hold; nothing holds or fails where nothing was measured."""
+
+    holds: bool | None
+    claim: str
+    measured: str = ""
+
+    def __str__(self) -> str:
+        word = {True: "PASS", False: "FAIL", None: "SKIP"}[self.holds]
+        return f"{word}: {self.claim}; {self.measured or 'not measured in this run'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tables, verdicts, and the records that they were made of."""
+
+    title: str
+    parts: list[str]
+    verdicts: list[Verdict]
+    records: list[Record] = field(repr=False)
+    pictures: Mapping[str, Picture] = field(default_factory=dict)  # by file name
+
+    def markdown(self, about: Mapping[str, Any]) -> str:
+        """Everything for people."""
+        must_hold = "\n".join(f"- {verdict}" for verdict in self.verdicts)
+        parts = [f"# {self.title}", heading(about), *self.parts]
+        if self.verdicts:
+            parts += ["## Must hold", must_hold]
+        return "\n\n".join(parts) + "\n"
+
+    def as_json(self, about: Mapping[str, Any]) -> str:
+        """Everything for programs: a line for each group of records."""
+        head = {"title": self.title, **about}
+        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        verdicts = [asdict(verdict) for verdict in self.verdicts]
+        lines.append(f'"verdicts": {_list_of_lines(verdicts)}')
+        lines.append(f'"results": {_list_of_lines(grouped(self.records))}')
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    def write(self, name: str, folder: Path, seconds: float, json_file: Path | None = None) -> str:
+        """Write text, numbers and pictures; return the text."""
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {**provenance(), "seconds": round(seconds, 1), "seeds": seeds_of(self.records)}
+        text = self.markdown(about)
+        write_text(folder / f"{name}.md", text)
+        write_text(json_file or folder / f"{name}.json", self.as_json(about))
+        for file, draw in self.pictures.items():
+            draw(folder / file)
+        return text
+
+
+def heading(about: Mapping[str, Any]) -> str:
+    """Where and when the numbers were measured."""
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    seeds = about["seeds"]
+    return (
+        f"{about['date']}, {about['seconds']:.0f} s on top of what earlier runs left.\\\n"
+        f"{about['machine']}, {versions}.\\\n"
+        f"Commit {about['commit']}, digest of the sources {about['sources']}"
+        + (f", seeds {seeds[0]} to {seeds[1]}." if seeds else ".")
+    )
+
+
+def seeds_of(records: list[Record]) -> list[int]:
+    """The first and the last seed."""
+    found = [record["seed"] for record in records if "seed" in record]
+    return [min(found), max(found)] if found else []
+
+
+def grouped(records: list[Record]) -> list[dict[str, Any]]:
+    """Records that share what they are about as lists of numbers by seed.
+
+    Examples
+    --------
+    >>> common = {"design": "steps", "row": "zero"}
+    >>> grouped([{**common, "seed": 0, "rms": 1.23456789}, {**common, "seed": 1, "rms": 2.0}])
+    [{'design': 'steps', 'row': 'zero', 'seed': [0, 1], 'rms': [1.2346, 2.0]}]
+    """
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for record in records:
+        shared = {name: record[name] for name in ABOUT if name in record}
+        own = groups.setdefault(tuple(shared.values()), dict(shared))
+        for name, value in record.items():
+            if name not in ABOUT and name not in LEFT_OUT:
+                own.setdefault(name, []).append(_rounded(value))
+    return list(groups.values())
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}") if isinstance(value, float) else value
+
+
+def _list_of_lines(values: list[Any]) -> str:
+    return "[\n" + ",\n".join(map(json.dumps, values)) + "\n]" if values else "[]"

@@ -1,0 +1,36 @@
+"""What a call of a study asks for; nothing means the whole study."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from doseforest.studies.settings import FIRST_SEED
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Parts of a study, and how it runs."""
+
+    designs: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    simulations: int | None = None
+    n: int | None = None
+    seed: int | None = None
+    processes: int = len(os.sched_getaffinity(0))
+    fresh: bool = False
+    verbose: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left out, so that results may replace the published ones."""
+        return (self.designs, self.methods, self.simulations, self.n, self.seed) == (None,) * 5
+
+    def seeds(self, simulations: int) -> range:
+        """Seeds of the simulations, of which the study has so many by default.
+
+        >>> Request(seed=5, simulations=2).seeds(20)
+        range(5, 7)
+        """
+        first = FIRST_SEED if self.seed is None else self.seed
+        return range(first, first + (self.simulations or simulations))
