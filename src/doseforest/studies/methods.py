@@ -10,6 +10,7 @@ from typing import Any
 import doseforest
 from doseforest.baselines import AverageCurve, EconMLForest, ZeroEffect, boosting, random_forest
 from doseforest.simulation import Simulation
+from doseforest.studies.ablation_variants import Ablation
 from doseforest.studies.apart import ApartForests
 from doseforest.studies.provenance import digest_of, installed, source_digest
 
@@ -34,7 +35,7 @@ class Method:
     make: Make
     packages: tuple[str, ...] = ()  # whose versions its results depend on
     parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
-    sources: tuple[str, ...] | None = None  # parts of this package it is made of, beside fits
+    sources: tuple[str, ...] | None = None  # of ours: files beside those of fits it is made of
     slow: bool = False  # seconds per fit that few studies want often
 
     @property
@@ -43,9 +44,9 @@ class Method:
         return self.row, *self.parts
 
     @property
-    def missing(self) -> list[str]:
+    def missing(self) -> tuple[str, ...]:
         """Packages that it needs and that are not installed."""
-        return [name for name in self.packages if installed(name) == "not installed"]
+        return tuple(name for name in self.packages if installed(name) == "not installed")
 
     def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
         """Fit, and return the model of each row."""
@@ -72,7 +73,7 @@ def _mean_curve(model: Any, data: Simulation) -> Any:
 
 
 BOOSTERS = ("numpy", "lightgbm")
-METHODS = {
+METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
         OURS,
         _ours,
@@ -117,10 +118,15 @@ METHODS = {
     "apart": Method(
         APART, lambda data, seed: ApartForests(random_state=seed), BOOSTERS, sources=()
     ),
+    "ablation": Ablation(),
     "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average)),
     "zero": Method(ZERO, lambda data, seed: ZeroEffect()),
 }
-ROWS = tuple(dict.fromkeys(row for method in METHODS.values() for row in method.rows))
+ROWS = tuple(
+    dict.fromkeys(
+        row for method in METHODS.values() if isinstance(method, Method) for row in method.rows
+    )
+)
 
 
 @cache
@@ -130,6 +136,7 @@ def state(name: str) -> str:
     versions = {package: installed(package) for package in method.packages}
     if method.sources is not None:
         return digest_of(versions, source_digest(method.sources))
+    assert isinstance(method, Method)
     settings = method.make(_no_data(), 0).get_params(deep=False)
     plain = {key: repr(value) for key, value in settings.items() if not callable(value)}
     return digest_of(versions, plain)

@@ -51,10 +51,11 @@ def installed(package: str) -> str:
 def source_digest(also: tuple[str, ...] = ()) -> str:
     """Digest of the sources that fits depend on, the same as long as results cannot change.
 
-    `also` names parts of the package that a baseline is made of.
+    `also` names files of the other parts that a method is made of.
     """
-    skipped = {PACKAGE / name for name in BESIDE_FITS if name not in also}
-    files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint([path, *path.parents])]
+    skipped = {PACKAGE / name for name in BESIDE_FITS}
+    files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint(path.parents)]
+    files += [PACKAGE / name for name in also]
     core = (CLONE / "cpp").iterdir() if in_clone() else PACKAGE.glob("_core*.so")
     return _digest_of_files([*files, *core])
 

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from doseforest.studies import accuracy, colangelo_lee, joint, large_fit, scaling, table1
+from doseforest.studies import (
+    ablation,
+    accuracy,
+    adrf_figure,
+    colangelo_lee,
+    joint,
+    large_fit,
+    scaling,
+    table1,
+)
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.report import Report
@@ -54,6 +63,8 @@ class SingleFit:
 
 STUDIES: dict[str, Study | SingleFit] = {
     "table1": Study("Table 1 of the GCF paper, every method", table1.tasks, table1.report),
+    "adrf": Study("average curves on the paper's designs", adrf_figure.tasks, adrf_figure.report),
+    "ablation": Study("each part of the default switched off", ablation.tasks, ablation.report),
     "accuracy": Study("errors on designs with a known truth", accuracy.tasks, accuracy.report),
     "colangelo-lee": Study(
         "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report

@@ -1,0 +1,85 @@
+"""What each part of the default buys, and what each step from the printed formula did."""
+
+from __future__ import annotations
+
+from doseforest.evaluation import simulation_mean
+from doseforest.studies.ablation_variants import (
+    BOOSTING,
+    DEFAULT,
+    KERNEL,
+    KERNEL_VARIANTS,
+    NO_FORESTS,
+    SIEVE_VARIANTS,
+    SPLINES,
+    STACK,
+)
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.report import Report
+from doseforest.studies.request import Request
+from doseforest.studies.scores import MISSING, Scores, digits, paired_by_seed
+from doseforest.studies.settings import SIZES
+from doseforest.studies.tasks import Record, Task
+
+SIMULATIONS = 6
+PLAIN = (DEFAULT, NO_FORESTS)
+DESIGNS = ("polynomial", "confounded", "steps")
+NOTE = (
+    "Root mean square error of effects on new units, mean over draws, and in brackets its ratio to "
+    "that of the first row, draw by draw. `*`: worse than the first row beyond the 95 % interval "
+    "of the paired difference, `!`: better. All variants of a draw share rows, folds and outcome "
+    "models."
+)
+
+
+def tasks(request: Request) -> list[Task]:
+    """Seeds first, so that a run that is cut short has something of every design."""
+    return [
+        Task("ablation", design, request.n or SIZES[design], seed, measure="new_units")
+        for seed in request.seeds(SIMULATIONS)
+        for design in request.designs or DESIGNS
+    ]
+
+
+def report(records: list[Record], request: Request) -> Report:
+    scores = Scores(records)
+    designs = list(request.designs or DESIGNS)
+    sizes = {own: request.n or SIZES[own] for own in designs}
+
+    def table(first: str, *others: str) -> str:
+        """Rows by designs, compared with the first."""
+        lines = [
+            [row, *(cell(scores, own, sizes[own], row, first) for own in designs)]
+            for row in (first, *others)
+        ]
+        return markdown_table(["", *designs], lines)
+
+    outcomes = [f"{own}: {name}" for own in (STACK, SPLINES, BOOSTING) for name in PLAIN]
+    sieves, kernels = list(SIEVE_VARIANTS), [f"{KERNEL}: {name}" for name in KERNEL_VARIANTS]
+    beside = [f"{BOOSTING}: {name}" for name in (NO_FORESTS, DEFAULT)]
+    parts = [
+        NOTE,
+        "## The outcome model",
+        table(*outcomes),
+        "## The correction, on the default outcome model",
+        table(*(f"{STACK}: {name}" for name in sieves)),
+        "## The correction, on boosting alone",
+        "An outcome model that leaves more to correct.",
+        table(*(f"{BOOSTING}: {name}" for name in sieves)),
+        "## The kernel forms, on boosting alone",
+        table(*kernels, *beside),
+    ]
+    return Report("Ablation", parts, [], records)
+
+
+def cell(scores: Scores, design: str, size: int, row: str, first: str) -> str:
+    mean = scores.mean(design, size, row)
+    if mean is None:
+        return MISSING
+    if row == first:
+        return digits(mean.mean)
+    ours, theirs = (scores.by_seed(design, size, own) for own in (first, row))
+    ratio = simulation_mean([theirs[seed] / ours[seed] for seed in theirs]).mean
+    gap = paired_by_seed(theirs, ours)
+    assert gap is not None  # there is a mean
+    low, high = gap.interval()
+    return f"{digits(mean.mean)} ({ratio:.2f}){'*' if low > 0 else '!' if high < 0 else ''}"
