@@ -39,9 +39,7 @@ def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
     designs = [own for own in request.designs or PUBLISHED if own in PUBLISHED]
     rows = [row for row in table1.measured_rows(scores) if row not in (EXACT_AVERAGE, ZERO)]
-    bands = {
-        (row, own): band(records, row, own) for row in rows for own in designs
-    }  # of all panels
+    bands = {(row, own): band(records, row, own) for row in rows for own in designs}
     lines = [
         [row, *(cell for own in designs for cell in cells(own, bands[row, own]))] for row in rows
     ]
