@@ -1,12 +1,66 @@
+"""The command line."""
+
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
 import doseforest
+from doseforest.cli import bench
 from doseforest.cli.main import app
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    result = CliRunner().invoke(app, ["--version"])
+def run(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+def test_the_version_is_that_of_the_package():
+    result = run("--version")
     assert result.exit_code == 0
     assert result.output == f"doseforest {doseforest.__version__}\n"
+
+
+def test_every_study_has_a_command():
+    printed = run("bench", "--help").output
+    assert all(name in printed for name in ("table1", "adrf", "ablation", "scaling"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "magic"], "'magic' is not one of doseforest"),
+        (["--designs", "steps,nowhere"], "'nowhere' is not one of"),
+        (["--simulations", "1"], "greater than or equal to 2"),
+        (["--n", "5"], "greater than or equal to 100"),
+        (["--seed", "-1"], "greater than or equal to 0"),
+        (["--processes", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_bad_options_are_named(arguments, message):
+    result = run("bench", "table1", *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_names_may_have_commas_be_repeated_and_stand_for_groups(monkeypatch):
+    asked = []
+
+    def answer(study, request, json):
+        asked.append(request)
+        return "text", True
+
+    monkeypatch.setattr(bench, "run_study", answer)
+    result = run("bench", "table1", "--methods", "zero, adrf", "--methods", "fast", "--n", "200")
+    assert result.exit_code == 0
+    assert result.output == "text\n"
+    assert asked[0].methods[:2] == ("zero", "adrf")
+    assert "econml" not in asked[0].methods
+    assert asked[0].n == 200
+    assert not asked[0].whole
+
+
+def test_a_study_that_left_something_out_ends_with_an_error(monkeypatch):
+    monkeypatch.setattr(bench, "run_study", lambda study, request, json: ("text", False))
+    result = run("bench", "table1")
+    assert result.exit_code == 1
+    assert "left out or failed" in result.output

@@ -56,6 +56,12 @@ class Trained:
     outcome: CrossFittedOutcome
     means: FloatArray  # (n_rows, n_functions - 1) of the dose functions given the covariates
 
+    @property
+    def n_trees(self) -> int:
+        """Trees of all leaf sizes."""
+        n_trees: int = self.plan.growth["n_trees"]
+        return n_trees * len(self.plan.leaf_sizes)
+
 
 class VariantCurves(CurveEffects):
     """A corrected outcome model with the effect API."""
@@ -71,9 +77,9 @@ class VariantCurves(CurveEffects):
         return correct.curves(self.corrected.outcome, X, X, asked, 1)
 
 
-def train(data: Simulation, seed: int) -> tuple[Any, Trained]:
+def train(data: Simulation, seed: int, n_trees: int = 400) -> tuple[Any, Trained]:
     """Fit the default; also what its variants start from."""
-    forest = doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+    forest = doseforest.GeneralizedCausalForest(n_trees, random_state=seed, n_jobs=1)
     forest.fit(data.X, data.y, treatment=data.treatment)
     (part,), plan = forest._parts, forest._fit_plan
     means = treatment_means(part.rows, part.outcome.folds, plan).values
@@ -142,8 +148,7 @@ def other_basis(trained: Trained, n_functions: int) -> FittedCorrection:
 
 def one_leaf_size(trained: Trained, size: int) -> FittedCorrection:
     """All trees with leaves of one size."""
-    plan = trained.plan
-    growth = {**plan.growth, "n_trees": plan.growth["n_trees"] * len(plan.leaf_sizes)}
+    growth = {**trained.plan.growth, "n_trees": trained.n_trees}
     return sieve(trained, leaf_sizes=(size,), growth=growth)
 
 
@@ -211,7 +216,7 @@ SIEVE_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
 def kernel_form(trained: Trained, correction: str = "stabilized", **other: Any) -> FittedCorrection:
     """A kernel correction with other parameters of the plan."""
     kind = CORRECTIONS[correction]
-    growth = {**trained.plan.growth, "n_trees": 400 // len(kind.leaf_sizes)}
+    growth = {**trained.plan.growth, "n_trees": trained.n_trees // len(kind.leaf_sizes)}
     plan = replace(trained.plan, leaf_sizes=kind.leaf_sizes, growth=growth, **other)
     return kind.fit(trained.rows, trained.outcome, plan)
 
@@ -237,7 +242,7 @@ def residual_at_observed_dose(trained: Trained) -> FittedCorrection:
         masses=[own.masses for own in joint_support(rows.dose, rows.weights)],
     )
     curves = (outcome.curves_out_of_fold(rows.X, plan.grid) + said).astype(CHANNEL_DTYPE)
-    growth = {**plan.growth, "n_trees": 400}
+    growth = {**plan.growth, "n_trees": trained.n_trees}
     settings = KernelSettings(growth=growth, seed=plan.seed)
     forest = grow_curves(rows, curves, curves, plan.grid, settings, settings.leaf_sizes[0])
     return replace(no_correction(), correction=PublishedCorrection(plan.grid, forest.forest_))

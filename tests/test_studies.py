@@ -1,0 +1,345 @@
+"""The machinery of `doseforest bench`: tasks, their store, reports; and the studies' arithmetic."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from doseforest.evaluation import effect_errors
+from doseforest.simulation import DESIGNS
+from doseforest.studies import ablation_variants, adrf_figure, registry, scaling, table1
+from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO
+from doseforest.studies.provenance import source_digest
+from doseforest.studies.report import Report, Verdict, grouped
+from doseforest.studies.request import Request
+from doseforest.studies.scores import Scores
+from doseforest.studies.settings import FIRST_SEED, PUBLISHED
+from doseforest.studies.store import Store
+from doseforest.studies.tasks import AVERAGE_DOSES, Task, run_task
+from doseforest.studies.workers import Clock, run_tasks
+from doseforest.treatments.grids import BaselineWarning
+
+CHEAP = [Task(method, "steps", 100, seed) for method in ("adrf", "zero") for seed in (0, 1)]
+
+
+def record(row, design="polynomial", seed=0, n=1000, **numbers):
+    return {"row": row, "design": design, "seed": seed, "n": n, "fit_seconds": 1.0, **numbers}
+
+
+# Tasks and their store
+
+
+def test_a_task_measures_what_effect_errors_says():
+    (found,) = run_task(Task("zero", "steps", 100, 0))
+    data = DESIGNS["steps"].draw(n=100, seed=0)
+    zero = METHODS["zero"].fit(data, 0)[ZERO]
+    assert found["rms"] == effect_errors(zero, data).rms
+    assert found["row"] == ZERO
+
+
+def test_new_units_are_not_the_training_units():
+    (old,) = run_task(Task("zero", "steps", 100, 0))
+    (new,) = run_task(Task("zero", "steps", 100, 0, measure="new_units"))
+    assert new["rms"] != old["rms"]
+    # Of one population: the sizes of effects agree within a tenth.
+    assert new["rms"] == pytest.approx(old["rms"], rel=0.1)
+
+
+def test_averages_end_at_the_highest_observed_dose():
+    (found,) = run_task(Task("zero", "polynomial", 100, 0, measure="new_units_and_average"))
+    highest = DESIGNS["polynomial"].draw(n=100, seed=0).support[1]
+    assert len(found["average"]) == (highest >= AVERAGE_DOSES).sum()
+
+
+def test_stored_results_are_found_again_until_something_changes(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    for task in CHEAP[:3]:
+        store.add(run_task(task))
+    assert list(store.find(CHEAP)) == CHEAP[:3]
+    monkeypatch.setattr("doseforest.studies.store.state", lambda name: "another")
+    assert store.find(CHEAP) == {}
+
+
+def test_results_of_other_data_do_not_count(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.add(run_task(CHEAP[0]))
+    monkeypatch.setattr("doseforest.studies.store.fingerprint", lambda task: "another")
+    assert store.find(CHEAP) == {}
+
+
+def test_a_line_that_is_being_written_does_not_count(tmp_path):
+    store = Store(tmp_path)
+    store.add(run_task(CHEAP[0]))
+    with (tmp_path / "adrf.jsonl").open("a") as file:
+        file.write('{"method": "adrf", "desi')
+    assert list(store.find(CHEAP)) == CHEAP[:1]
+
+
+def test_a_run_that_was_cut_short_goes_on(tmp_path, capsys):
+    store = Store(tmp_path)
+    store.add(run_task(CHEAP[0]))
+    records, failed = run_tasks(CHEAP, store, 1, Clock(verbose=True))
+    assert not failed
+    assert [(own["row"], own["seed"]) for own in records] == [
+        (METHODS[task.method].row, task.seed) for task in CHEAP
+    ]
+    printed = capsys.readouterr().err
+    assert "1 of 4 fits are done already" in printed
+    assert "3/3: steps, n = 100, seed" in printed
+
+
+def test_a_failed_fit_is_told_and_does_not_stop_the_others(tmp_path, capsys):
+    broken = Task("zero", "no such design", 100, 0)
+    store = Store(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Store, "find", lambda self, tasks: {})
+        records, failed = run_tasks([broken, CHEAP[0]], store, 1, Clock())
+    assert failed == [broken]
+    assert len(records) == 1
+    assert "no such design" in capsys.readouterr().err
+
+
+def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
+    assert source_digest() == source_digest(())
+    assert source_digest(("studies/ablation_variants.py",)) != source_digest()
+
+
+# Reports
+
+
+def test_reports_are_written_for_people_and_programs(tmp_path):
+    records = [record(OURS, seed=seed, rms=seed + 0.5, state="x", data="y") for seed in (3, 4)]
+    report = Report("Title", ["words"], [Verdict(False, "claim", "measured 2")], records)
+    text = report.write("name", tmp_path, seconds=1.0)
+    assert text == (tmp_path / "name.md").read_text()
+    assert "- FAIL: claim; measured 2" in text
+    assert "seeds 3 to 4." in text
+    found = json.loads((tmp_path / "name.json").read_text())
+    assert found["seeds"] == [3, 4]
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["verdicts"] == [{"holds": False, "claim": "claim", "measured": "measured 2"}]
+    (group,) = found["results"]
+    assert group["rms"] == [3.5, 4.5]
+    assert "state" not in group
+
+
+def test_groups_keep_designs_apart():
+    groups = grouped([record(OURS, rms=1.0), record(OURS, "sinusoidal", rms=2.0)])
+    assert [own["design"] for own in groups] == ["polynomial", "sinusoidal"]
+
+
+# Table 1
+
+
+def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
+    def counts(request):
+        tasks = table1.tasks(request)
+        return {
+            name: len({task.seed for task in tasks if task.method == name})
+            for name in ("doseforest", "econml")
+        }
+
+    assert counts(Request()) == {"doseforest": 100, "econml": 20}
+    assert counts(Request(simulations=30)) == {"doseforest": 30, "econml": 30}
+    assert {task.design for task in table1.tasks(Request())} == set(table1.COLUMNS)
+    assert min(task.seed for task in table1.tasks(Request())) == FIRST_SEED
+
+
+def errors_of(ours, outcome, forest, jitter=0.01):
+    rows = {OURS: ours, OUTCOME: outcome, "random forest, leaf 5": forest}
+    return [
+        record(row, design, seed, rms=mean + jitter * (seed - 2) * place, mae=mean / 2)
+        for design in PUBLISHED
+        for seed in range(5)
+        for place, (row, mean) in enumerate(rows.items(), start=1)
+    ]
+
+
+def claims(records):
+    scores = Scores(records)
+    return {own.claim: own.holds for own in table1.verdicts(scores, list(PUBLISHED), 1000)}
+
+
+def test_bars_of_table_1_hold_where_they_should():
+    held = claims(errors_of(ours=0.9, outcome=1.0, forest=3.9))
+    assert held["polynomial: rms at most 1.1 (aim 0.8)"]
+    assert held["polynomial: at most a third of the published GCF in rms and mae"]
+    assert held["polynomial: ahead of every baseline of the literature beyond the paired interval"]
+    assert held["polynomial: not worse than its outcome model alone beyond noise"]
+    assert held["polynomial: rms of random forest, leaf 5 within 10% of what others measured"]
+    assert held["polynomial: rms of Kennedy within 10% of what others measured"] is None
+
+
+def test_bars_of_table_1_fail_where_they_should():
+    held = claims(errors_of(ours=1.5, outcome=1.0, forest=1.4))
+    failed = [claim for claim, holds in held.items() if holds is False]
+    assert {claim.split(": ")[1] for claim in failed} == {
+        "rms at most 1.1 (aim 0.8)",
+        "at most a third of the published GCF in rms and mae",
+        "ahead of every baseline of the literature beyond the paired interval",
+        "not worse than its outcome model alone beyond noise",
+        "rms of random forest, leaf 5 within 10% of what others measured",
+    }
+
+
+def test_the_table_marks_who_is_ahead():
+    records = errors_of(ours=0.9, outcome=0.9, forest=3.9)
+    text = table1.report(records, Request(designs=PUBLISHED)).parts[1]
+    forest = next(line for line in text.splitlines() if "leaf 5" in line)
+    assert forest.count("3.90") == forest.count("*") == 3
+    assert "| 14.09 / 12.58" in text
+
+
+# Scaling
+
+
+def test_slopes_are_those_of_power_laws_and_compared_at_the_same_sizes():
+    records = [
+        record(row, "confounded", seed, n, rms=(1 + seed) * n**power, sup=1.0)
+        for row, power, sizes in ((OURS, -0.4, (500, 1000, 5000)), (ZERO, -0.1, (500, 1000)))
+        for n in sizes
+        for seed in range(3)
+    ]
+    scores = Scores(records)
+    found = scaling.slopes(scores, "confounded", OURS)
+    assert list(found) == [0, 1, 2]
+    np.testing.assert_allclose(list(found.values()), -0.4)
+    verdict = scaling.as_steep(scores, "confounded", ZERO)
+    assert verdict.holds
+    assert "-0.400, -0.100; difference -0.300" in verdict.measured
+    assert scaling.as_steep(scores, "confounded", EXACT_AVERAGE).holds is None
+
+
+# The figure of average curves
+
+
+def test_the_exact_average_has_no_error_in_the_figure(tmp_path):
+    exact = adrf_figure.truth("sinusoidal", AVERAGE_DOSES)
+    records = [
+        record(OURS, "sinusoidal", seed, average=(exact + 0.5 * (seed - 1)).tolist())
+        for seed in range(3)
+    ]
+    report = adrf_figure.report(records, Request(designs=("sinusoidal",)))
+    assert f"| {OURS} |             0.000 |             0.950 |" in report.parts[-1]
+    report.write("adrf", tmp_path, 0.0)
+    assert (tmp_path / "adrf.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_truth_of_the_figure_is_the_average_of_many_units():
+    data = DESIGNS["exponential"].draw(n=200, seed=0)
+    units = data.draw_units(200_000, seed=1)
+    doses = np.array([2.0, 10.0, 18.0])
+    level = (units @ data.population.outcome_weights).mean()
+    average = data.mean(doses, units).mean(axis=0) - level
+    # 0.2 (x1^2 + x4) t has standard deviation .35 t: .014 at dose 18 over these units.
+    np.testing.assert_allclose(average, adrf_figure.truth("exponential", doses), atol=0.06)
+
+
+# Ablation
+
+
+@pytest.fixture(scope="module")
+def trained():
+    data = DESIGNS["steps"].draw(n=150, seed=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BaselineWarning)  # of so few rows at dose 0
+        forest, own = ablation_variants.train(data, seed=0, n_trees=40)
+    return data, forest, own
+
+
+def test_the_default_variant_is_the_default(trained):
+    data, forest, own = trained
+    variant = ablation_variants.VariantCurves(own.outcome.full, ablation_variants.sieve(own))
+    doses = [1.0, 3.0]
+    np.testing.assert_array_equal(
+        variant.dose_response(data.X, doses), forest.dose_response(data.X, doses)
+    )
+
+
+def curves_of(trained, name, variants=ablation_variants.SIEVE_VARIANTS):
+    data, _, own = trained
+    model = ablation_variants.VariantCurves(own.outcome.full, variants[name](own))
+    return model.dose_response(data.X[:20], np.array([1.0, 3.0, 5.0]))
+
+
+def test_without_forests_the_outcome_model_is_left(trained):
+    data, forest, _ = trained
+    np.testing.assert_array_equal(
+        curves_of(trained, ablation_variants.NO_FORESTS),
+        forest.outcome_model_.dose_response(data.X[:20], [1.0, 3.0, 5.0]),
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["basis not residualised", "best candidate, not a stack", "no cross-fitting"]
+)
+def test_variants_of_the_correction_give_curves(trained, name):
+    assert np.isfinite(curves_of(trained, name)).all()
+
+
+def test_variants_of_the_kernel_forms_give_curves_of_their_own(trained):
+    names = ["published formula", "residual at the observed dose, not stabilised"]
+    found = [curves_of(trained, name, ablation_variants.KERNEL_VARIANTS) for name in names]
+    alone = curves_of(trained, ablation_variants.NO_FORESTS)
+    assert all(np.isfinite(own).all() for own in found)
+    # Neither has a safety net: both differ from the outcome model, and from each other.
+    assert np.abs(found[0] - alone).max() > 0.1
+    assert np.abs(found[1] - alone).max() > 0.1
+    assert np.abs(found[0] - found[1]).max() > 0.1
+
+
+def test_stacks_without_a_safety_net():
+    rng = np.random.default_rng(0)
+    shapes = rng.normal(size=(400, 3))
+    target = 0.3 * shapes[:, 1] + rng.normal(size=400)
+    alone = ablation_variants.best_alone(0.3 * shapes, target)
+    assert alone.shares.tolist() == [0.0, 1.0, 0.0]
+    useless = ablation_variants.best_alone(9.0 * shapes, target)
+    assert useless.shares.tolist() == [0.0, 0.0, 0.0]
+    free = ablation_variants.not_shrunk(shapes, target)
+    assert free.strength == 1.0
+    assert free.shares[1] == pytest.approx(0.3, abs=0.1)
+    assert free.shares.sum() <= 1.0
+
+
+def test_names_of_rows_are_told_apart():
+    names = [row for method in METHODS.values() for row in method.rows]
+    assert len(names) == len(set(names))
+    assert set(ROWS) <= set(names)
+
+
+# The command
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "work_folder", lambda: tmp_path / "work")
+    monkeypatch.setattr(registry, "results_folder", lambda: tmp_path / "results")
+    return tmp_path
+
+
+def test_a_part_of_a_study_does_not_replace_the_whole(folders):
+    request = Request(methods=("zero",), designs=("steps",), simulations=2, processes=1)
+    text, complete = registry.run_study("accuracy", request)
+    assert complete
+    assert (folders / "work" / "accuracy.md").read_text() == text
+    assert not (folders / "results").exists()
+
+
+def test_methods_whose_packages_are_absent_are_left_out_and_named(folders, monkeypatch, capsys):
+    monkeypatch.setattr("doseforest.studies.methods.installed", lambda name: "not installed")
+    request = Request(methods=("econml", "zero"), designs=("steps",), simulations=2, processes=1)
+    _, complete = registry.run_study("accuracy", request)
+    assert not complete
+    assert "pip install 'doseforest[baselines]'" in capsys.readouterr().err
+
+
+def test_numbers_go_where_they_are_asked_for(folders):
+    request = Request(methods=("zero",), designs=("steps",), simulations=2, processes=1)
+    target = Path(folders) / "deep" / "numbers.json"
+    registry.run_study("accuracy", request, target)
+    assert json.loads(target.read_text())["title"] == "Accuracy"
