@@ -16,7 +16,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-real examples wheel lock clean
+  bench-splits bench-known bench-real examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make bench-real      default fits of real data beside published figures; DOSEFOREST_DATA has them"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
+	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
 	@echo "make format          let ruff and clang-format rewrite the sources"
 	@echo "make lock            pin the dependencies anew"
@@ -119,6 +120,9 @@ examples: setup
 	$(BIN)/python examples/orange_juice.py
 	mkdir -p docs/pictures
 	cp out/discount_curves.png out/loans.png out/orange_juice.png docs/pictures
+
+readme: setup
+	$(BIN)/python -m doseforest.studies.readme
 
 wheel: setup
 	rm -rf dist
