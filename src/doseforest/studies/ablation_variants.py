@@ -273,7 +273,6 @@ class Ablation:
     row: str = f"{STACK}: {DEFAULT}"
     packages: tuple[str, ...] = ("numpy", "lightgbm")
     sources: tuple[str, ...] = ("studies/ablation_variants.py",)
-    slow: bool = True
     missing: tuple[str, ...] = ()
 
     @property

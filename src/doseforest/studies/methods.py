@@ -21,6 +21,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
+MANY = 100
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -36,7 +37,7 @@ class Method:
     packages: tuple[str, ...] = ()  # whose versions its results depend on
     parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
     sources: tuple[str, ...] | None = None  # of ours: files beside those of fits it is made of
-    slow: bool = False  # seconds per fit that few studies want often
+    draws: int = MANY  # of each data set in Table 1, where fits are slow fewer
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -87,17 +88,19 @@ METHODS: dict[str, Method | Ablation] = {
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
         sources=(),
-        slow=True,
+        draws=10,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
+        draws=20,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
         ("scikit-learn",),
+        draws=20,
     ),
     "boosting": Method(
         "boosting", lambda data, seed: boosting(random_state=seed), ("scikit-learn",)
@@ -113,7 +116,7 @@ METHODS: dict[str, Method | Ablation] = {
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
-        slow=True,
+        draws=20,
     ),
     "apart": Method(
         APART, lambda data, seed: ApartForests(random_state=seed), BOOSTERS, sources=()

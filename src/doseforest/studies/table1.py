@@ -8,11 +8,13 @@ from doseforest.studies.methods import (
     ALGORITHM_OUTCOME,
     CONSTANT,
     EXACT_AVERAGE,
+    MANY,
     METHODS,
     OURS,
     OUTCOME,
     ROWS,
     ZERO,
+    Method,
 )
 from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
@@ -31,7 +33,6 @@ from doseforest.studies.settings import (
 from doseforest.studies.tasks import N_NEW_UNITS, Record, Task
 
 SIZE = 1000
-SIMULATIONS, SLOW_SIMULATIONS = 100, 20
 COLUMNS = (*PUBLISHED, *SPARSE)
 LITERATURE = tuple(
     row
@@ -52,28 +53,31 @@ LEGEND = (
 )
 
 
-def methods(request: Request) -> list[str]:
-    """Names of the methods of this run."""
-    return list(request.methods or TABLE)
-
-
 TABLE = (
     *("doseforest", "paper", "random_forest", "random_forest_50", "boosting"),
     *("econml", "adrf", "zero"),
 )
-FAST = tuple(name for name in TABLE if not METHODS[name].slow)
 
 
 def tasks(request: Request) -> list[Task]:
     """Seeds first, so that a run that is cut short has something of every data set."""
-    most = request.seeds(SIMULATIONS)
+    seeds = request.seeds(MANY)
     return [
         Task(method, design, request.n or SIZE, seed, measure="new_units_and_average")
-        for seed in most
+        for seed in seeds
         for design in request.designs or COLUMNS
-        for method in methods(request)
-        if request.simulations or not METHODS[method].slow or seed - most[0] < SLOW_SIMULATIONS
+        for method in request.methods or TABLE
+        if request.simulations or seed - seeds[0] < draws_of(method)
     ]
+
+
+def draws_of(method: str) -> int:
+    """Draws of each data set, fewer where fits are slow."""
+    own = METHODS[method]
+    return own.draws if isinstance(own, Method) else 0
+
+
+FAST = tuple(name for name in TABLE if draws_of(name) == MANY)
 
 
 def report(records: list[Record], request: Request) -> Report:
