@@ -5,6 +5,7 @@ from __future__ import annotations
 from doseforest.baselines.econml_forest import EconMLForest
 from doseforest.baselines.outcome_regressors import OutcomeRegressor, boosting, random_forest
 from doseforest.baselines.reference_curves import AverageCurve, ConstantCurve, ZeroEffect
+from doseforest.baselines.xgboost_trees import xgboost_trees
 
 __all__ = [
     "AverageCurve",
@@ -14,4 +15,5 @@ __all__ = [
     "ZeroEffect",
     "boosting",
     "random_forest",
+    "xgboost_trees",
 ]
