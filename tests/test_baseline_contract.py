@@ -16,6 +16,7 @@ from doseforest.baselines import (
     AverageCurve,
     ConstantCurve,
     EconMLForest,
+    KennedyCurve,
     ZeroEffect,
     boosting,
     random_forest,
@@ -32,6 +33,7 @@ BASELINES = {
     "EconMLForest.linear": lambda jobs: EconMLForest.linear(
         n_trees=20, n_folds=2, n_jobs=jobs, **LINES
     ),
+    "KennedyCurve": lambda jobs: KennedyCurve(n_folds=2, n_jobs=jobs, **LINES),
     "ZeroEffect": lambda jobs: ZeroEffect(),
     "AverageCurve": lambda jobs: AverageCurve(np.sin),
     "ConstantCurve": lambda jobs: ConstantCurve(boosting(n_trees=20), max_units=50),

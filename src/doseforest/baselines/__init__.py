@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doseforest.baselines.econml_forest import EconMLForest
+from doseforest.baselines.kennedy_curve import KennedyCurve
 from doseforest.baselines.outcome_regressors import OutcomeRegressor, boosting, random_forest
 from doseforest.baselines.reference_curves import AverageCurve, ConstantCurve, ZeroEffect
 from doseforest.baselines.xgboost_trees import xgboost_trees
@@ -11,6 +12,7 @@ __all__ = [
     "AverageCurve",
     "ConstantCurve",
     "EconMLForest",
+    "KennedyCurve",
     "OutcomeRegressor",
     "ZeroEffect",
     "boosting",
