@@ -17,6 +17,7 @@ from doseforest.baselines import (
     ConstantCurve,
     EconMLForest,
     KennedyCurve,
+    LinearCausalForest,
     ZeroEffect,
     boosting,
     random_forest,
@@ -34,6 +35,7 @@ BASELINES = {
         n_trees=20, n_folds=2, n_jobs=jobs, **LINES
     ),
     "KennedyCurve": lambda jobs: KennedyCurve(n_folds=2, n_jobs=jobs, **LINES),
+    "LinearCausalForest": lambda jobs: LinearCausalForest(n_trees=40, n_jobs=jobs),
     "ZeroEffect": lambda jobs: ZeroEffect(),
     "AverageCurve": lambda jobs: AverageCurve(np.sin),
     "ConstantCurve": lambda jobs: ConstantCurve(boosting(n_trees=20), max_units=50),

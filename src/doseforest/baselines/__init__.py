@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from doseforest.baselines.econml_forest import EconMLForest
 from doseforest.baselines.kennedy_curve import KennedyCurve
+from doseforest.baselines.linear_causal_forest import LinearCausalForest
 from doseforest.baselines.outcome_regressors import OutcomeRegressor, boosting, random_forest
 from doseforest.baselines.reference_curves import AverageCurve, ConstantCurve, ZeroEffect
 from doseforest.baselines.xgboost_trees import xgboost_trees
@@ -13,6 +14,7 @@ __all__ = [
     "ConstantCurve",
     "EconMLForest",
     "KennedyCurve",
+    "LinearCausalForest",
     "OutcomeRegressor",
     "ZeroEffect",
     "boosting",

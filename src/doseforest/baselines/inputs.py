@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,26 @@ def varied_dose(dose: FloatArray) -> FloatArray:
             f"The 'treatment' parameter must hold different doses. Got only {single[0]:g} instead."
         )
     return single
+
+
+def require_int(name: str, value: Any, least: int, n_rows: int | None = None) -> None:
+    """Raise ValueError for what is not an int in its range; rows, where they are given, end it.
+
+    Examples
+    --------
+    >>> require_int("n_folds", 9, 2, n_rows=5)
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'n_folds' parameter must be an int of at least 2 and at most the number of rows
+    (5). Got 9 instead.
+    """
+    most = np.inf if n_rows is None else n_rows
+    if not isinstance(value, Integral) or not least <= int(value) <= most:
+        end = "" if n_rows is None else f" and at most the number of rows ({n_rows})"
+        raise ValueError(
+            f"The {name!r} parameter must be an int of at least {least}{end}. "
+            f"Got {value!r} instead."
+        )
 
 
 def feature_matrix(X: Any) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from doseforest.baselines.cross_fitted_stack import (
     line_and_forest,
 )
 from doseforest.baselines.dose_density import DoseDensity, dose_density
-from doseforest.baselines.inputs import training_rows, units_of, varied_dose
+from doseforest.baselines.inputs import require_int, training_rows, units_of, varied_dose
 from doseforest.baselines.reference_curves import at_distinct_doses
 from doseforest.dtypes import FloatArray
 from doseforest.machine import thread_count
@@ -128,8 +127,8 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         """Fit the nuisances, make the pseudo-outcomes and smooth them over the dose."""
         rows = training_rows(X, y, treatment)
         dose = varied_dose(rows.dose)
-        _require_int("n_doses", self.n_doses, 2, None)
-        _require_int("n_folds", self.n_folds, 2, len(dose))
+        require_int("n_doses", self.n_doses, 2)
+        require_int("n_folds", self.n_folds, 2, len(dose))
         given = None if self.bandwidth is None else given_bandwidth(self.bandwidth)
         table = np.column_stack([rows.features, dose])
         self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome)
@@ -226,12 +225,3 @@ def curve_doses(dose: FloatArray, bandwidth: float) -> FloatArray:
     low, high = float(dose.min()), float(dose.max())
     wanted = int(np.ceil((high - low) / bandwidth * STEPS_PER_BANDWIDTH))
     return np.linspace(low, high, 1 + min(max(wanted, FEWEST_STEPS), MOST_STEPS))
-
-
-def _require_int(name: str, value: Any, least: int, most: int | None) -> None:
-    if isinstance(value, Integral) and least <= int(value) <= (most or int(value)):
-        return
-    rule = f"an int of at least {least}" + ("" if most is None else f", at most {most} (the rows)")
-    raise ValueError(
-        f"The {name!r} parameter of KennedyCurve must be {rule}. Got {value!r} instead."
-    )
