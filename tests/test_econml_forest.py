@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
@@ -134,6 +135,14 @@ def test_the_plain_forest_is_econml_s_own_linear_in_the_dose(data):
     np.testing.assert_allclose(beyond[:, 1] - beyond[:, 0], 50.0 * slopes)
     fitted = model.dose_response(data.X, data.treatment[:, None])
     assert fitted.mean() == pytest.approx(data.y.mean())
+
+
+@needs_econml
+def test_the_plain_forest_takes_regressors_of_one_column_without_a_warning(data):
+    trees = RandomForestRegressor(5, random_state=0)
+    model = EconMLForest.linear(n_trees=20, outcome_model=trees, treatment_model=trees, n_folds=2)
+    model.fit(data.X, data.y, treatment=data.treatment)  # warnings are errors in tests
+    assert np.isfinite(model.effect(data.X, 5.0)).all()
 
 
 def test_knots_are_at_distinct_quantiles():

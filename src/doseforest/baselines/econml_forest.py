@@ -105,7 +105,7 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
         causal_forest = load_causal_forest()
         rows = training_rows(X, y, treatment)
-        varied_dose(rows.dose)
+        dose = varied_dose(rows.dose)
         splines = None if self.n_knots is None else dose_splines(rows.dose, self.n_knots)
         self.forest_ = causal_forest(
             model_y=_nuisance(self.outcome_model, _outcome_models(self.random_state)),
@@ -117,7 +117,7 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
             inference=False,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-        ).fit(rows.outcome, rows.dose, X=rows.features)
+        ).fit(rows.outcome, dose if splines is None else rows.dose, X=rows.features)
         self.splines_ = None if splines is None else splines.fit(rows.dose)
         self.n_features_in_ = rows.features.shape[1]
         fitted = self._unlevelled(rows.features, rows.dose)[:, 0]
