@@ -176,6 +176,15 @@ def test_the_curve_is_flat_outside_the_observed_doses():
     np.testing.assert_array_equal(model.average_(np.array([-99.0, 99.0])), ends)
 
 
+def test_the_curve_is_a_line_across_a_gap_that_no_row_reaches():
+    X, dose, y = confounded(100)
+    dose[:2] = 500.0, 501.0
+    model = KennedyCurve(bandwidth=0.5, **LINES).fit(X, y, treatment=dose)
+    across = model.average_(np.linspace(100.0, 400.0, 31))
+    assert np.isfinite(across).all()
+    np.testing.assert_allclose(np.diff(across, 2), 0.0, atol=1e-9)
+
+
 def test_the_table_of_the_curve_is_neither_coarse_nor_endless():
     dose = np.array([0.0, 1.0])
     assert len(curve_doses(dose, 100.0)) == 101

@@ -29,6 +29,7 @@ from doseforest.smoothing.kernels import KERNELS
 KERNEL = "gaussian"
 STEPS_PER_BANDWIDTH = 16  # of the finished curve's table, between which it is read by lines
 FEWEST_STEPS, MOST_STEPS = 100, 2000
+LEAST_MASS = 1e-290  # of kernel weights; below, they have lost digits to underflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.bandwidth_ = chosen
         points = curve_doses(dose, chosen)
         values = local_lines(dose, self.pseudo_outcomes_, points, chosen)
-        self.average_ = AverageDoses(points, values)
+        reached = np.isfinite(values)  # gaps in the doses, far wider than the bandwidth, are not
+        self.average_ = AverageDoses(points[reached], values[reached])
         self.n_features_in_ = rows.features.shape[1]
         return self
 
@@ -193,6 +195,8 @@ def local_lines(
 ) -> FloatArray:
     """Value at each point of the line through rows weighted by a Gaussian around it, (n_points,).
 
+    NaN where no row is near enough to have a weight.
+
     Examples
     --------
     >>> dose = np.linspace(0, 1, 20)
@@ -209,6 +213,8 @@ def local_lines(
             if power < 2:
                 outcomes[power] += (outcome[rows] - level) @ weights
             weights *= u
+    reached = sums[0] > LEAST_MASS
+    sums, outcomes = np.where(reached, sums, np.nan), np.where(reached, outcomes, np.nan)
     mean, tilt = local_line(sums[0], sums[1], sums[2], degree=1)
     centre, first = outcomes / sums[0]
     return np.asarray(level + centre - tilt * (first - mean * centre))
