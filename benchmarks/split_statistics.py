@@ -5,36 +5,28 @@ writes it to ``benchmarks/results/split_statistics.md``.
 
 - On a smooth convex design, how often trees that compare slopes of dose-response curves (PDRF)
   split on the variables of trees that compare effects theta(t) = mu(t) - mu(0).
-- On the paper's three designs, errors of a linear causal forest made of `SplitByScores` and
-  `RidgeMoments`, beside EconML's with the same nuisances where it is installed.
+- On the paper's three designs, errors of the baseline `LinearCausalForest`, which is made of
+  `SplitByScores` and `RidgeMoments`, beside EconML's with the same nuisances where it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import KFold
 
-from doseforest import (
-    CurveForest,
-    RidgeMoments,
-    SplitByMeanSlopes,
-    SplitByRatioSlopes,
-    SplitByScores,
-)
-from doseforest.baselines.econml_forest import load_causal_forest
-from doseforest.corrections.moments import moment_channels
+from doseforest import CurveForest, SplitByMeanSlopes, SplitByRatioSlopes
+from doseforest.baselines import EconMLForest, LinearCausalForest
 from doseforest.dtypes import LEAF, FloatArray
 from doseforest.evaluation.effect_errors import effect_errors
-from doseforest.simulation import DESIGNS, Simulation
+from doseforest.simulation import DESIGNS
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.kernel_channels import kernel_channels
 from doseforest.smoothing.kernel_weights import scaled_kernel
@@ -170,77 +162,29 @@ def nuisance(seed: int) -> RandomForestRegressor:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LinearEffects:
-    """Curves tau(x) t: effects of a model that gives every unit a slope."""
-
-    slopes: Callable[[FloatArray], FloatArray]
-
-    def dose_response(self, X: FloatArray, doses: FloatArray) -> FloatArray:
-        """Curves through 0, (n_units, n_doses)."""
-        return self.slopes(X)[:, None] * np.atleast_2d(doses)
+def our_forest(seed: int) -> LinearCausalForest:
+    return LinearCausalForest(
+        outcome_model=nuisance(seed), treatment_model=nuisance(seed), random_state=seed
+    )
 
 
-def fit_scores(simulation: Simulation, seed: int) -> tuple[LinearEffects, float]:
-    """Fit a linear causal forest of this engine; also return CPU seconds of the forest alone."""
-    folds = KFold(5, shuffle=True, random_state=seed)
-    out_of_fold = [
-        cross_val_predict(clone(nuisance(seed)), simulation.X, values, cv=folds)
-        for values in (simulation.treatment, simulation.y)
-    ]
-    function = (simulation.treatment - out_of_fold[0])[:, None]
-    channels = moment_channels(function, simulation.y - out_of_fold[1])
-    start = time.process_time()
-    forest = CurveForest(
-        500,
-        statistic=SplitByScores((0.0,)),
-        leaf_curve=RidgeMoments((0.0,)),
-        min_node_size=5,
-        min_child_fraction=0.05,
-        sample_fraction=0.45,
-        n_jobs=1,
-        random_state=seed,
-    ).fit(simulation.X, channels)
-    seconds = time.process_time() - start
-    return LinearEffects(lambda X: forest.predict(X)[:, 0]), seconds
+def econml_forest(seed: int) -> EconMLForest:
+    return EconMLForest.linear(
+        outcome_model=nuisance(seed), treatment_model=nuisance(seed), random_state=seed
+    )
 
 
-def fit_econml(simulation: Simulation, seed: int) -> tuple[LinearEffects, float]:
-    """Fit EconML's forest on the same kind of nuisances; seconds are those of its last stage."""
-    forest = load_causal_forest()(
-        model_y=nuisance(seed),
-        model_t=nuisance(seed),
-        n_estimators=500,
-        min_samples_leaf=5,
-        cv=5,
-        inference=False,
-        random_state=seed,
-        n_jobs=1,
-    ).fit(simulation.y, simulation.treatment, X=simulation.X, cache_values=True)
-    start = time.process_time()
-    forest.refit_final(inference=None)  # the forest on the cached residuals
-    seconds = time.process_time() - start
-    return LinearEffects(lambda X: forest.const_marginal_effect(X).ravel()), seconds
-
-
-FITS = {"SplitByScores": fit_scores, "EconML CausalForestDML": fit_econml}
-
-
-def has_econml() -> bool:
-    try:
-        load_causal_forest()
-    except ImportError:
-        return False
-    return True
+FORESTS = {"LinearCausalForest": our_forest, "EconML CausalForestDML": econml_forest}
 
 
 def linear_causal_forests(seeds: range) -> str:
-    names = [name for name in FITS if name == "SplitByScores" or has_econml()]
+    peers = find_spec("econml") is not None
+    names = [name for name in FORESTS if peers or name == "LinearCausalForest"]
     lines = [
         "## Scores as a linear causal forest",
         "",
         f"Mean rms / mae of tau(x) t over {len(seeds)} draws of 1,000 rows, on 1,000 new units; "
-        "seconds of CPU are those of the forest of 500 trees, without the nuisances.",
+        "seconds of CPU are those of the fit, with the same random forests as nuisances.",
         "",
         "| design | model | rms | mae | known | CPU seconds | at most 10 % above |",
         "|---|---|---|---|---|---|---|",
@@ -250,7 +194,10 @@ def linear_causal_forests(seeds: range) -> str:
             measured = []
             for seed in seeds:
                 simulation = DESIGNS[design].draw(n=1000, seed=seed)
-                model, seconds = FITS[name](simulation, seed)
+                start = time.process_time()
+                model = FORESTS[name](seed)
+                model.fit(simulation.X, simulation.y, treatment=simulation.treatment)
+                seconds = time.process_time() - start
                 units = simulation.draw_units(1000, seed=seed + 10**6)
                 errors = effect_errors(model, simulation, X=units)
                 measured.append((errors.rms, errors.mae, seconds))

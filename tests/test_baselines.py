@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -20,19 +18,11 @@ from doseforest.baselines import (
     boosting,
     outcome_regressors,
     random_forest,
+    xgboost_trees,
 )
 from doseforest.evaluation import effect_errors
 from doseforest.prediction.curve_effects import dose_table, unit_doses
 from doseforest.simulation import DESIGNS
-
-MODELS = {
-    "forest": lambda: random_forest(n_trees=10),
-    "boosting": lambda: boosting(n_trees=20),
-    "line": lambda: OutcomeRegressor(LinearRegression()),
-    "constant": lambda: ConstantCurve(boosting(n_trees=20), max_units=50),
-    "zero": ZeroEffect,
-    "average": lambda: AverageCurve(np.sin),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -45,33 +35,6 @@ def _one_thread():
 @pytest.fixture(scope="module", name="data")
 def _data():
     return DESIGNS["confounded"].draw(n=300, seed=0)
-
-
-@pytest.fixture(params=MODELS, name="model")
-def _model(request, data):
-    return MODELS[request.param]().fit(data.X, data.y, treatment=data.treatment)
-
-
-def test_curves_on_a_grid_and_at_own_doses_agree(model, data):
-    grid = np.array([1.0, 4.0, 9.0])
-    curves = model.dose_response(data.X[:40], grid)
-    assert curves.shape == (40, 3)
-    own = np.array([1.0, 4.0, 9.0])[np.arange(40) % 3]
-    expected = curves[np.arange(40), np.arange(40) % 3]
-    np.testing.assert_allclose(model.dose_response(data.X[:40], own[:, None])[:, 0], expected)
-
-
-def test_effects_are_differences_of_curves(model, data):
-    units = data.X[:20]
-    curves = model.dose_response(units, [2.0, 5.0])
-    difference = curves[:, 1] - curves[:, 0]
-    np.testing.assert_allclose(model.effect(units, dose=5.0, baseline=2.0), difference)
-    np.testing.assert_allclose(model.partial_effect(units, 2.0, 5.0), difference / 3.0)
-    np.testing.assert_allclose(model.partial_effect(units, 5.0, 2.0), difference / 3.0)
-    own = np.full(20, 5.0)
-    np.testing.assert_allclose(model.effect(units, own, np.full(20, 2.0)), difference)
-    against_zero = model.dose_response(units, [0.0, 5.0])
-    np.testing.assert_allclose(model.effect(units, 5.0), against_zero[:, 1] - against_zero[:, 0])
 
 
 @pytest.mark.parametrize(
@@ -96,6 +59,23 @@ def test_a_curve_is_the_prediction_with_the_dose_as_last_column(model, twin, dat
     for dose in (0.0, 3.3, 10.0):
         expected = twin.predict(np.column_stack([data.X, np.full(300, dose)]))
         np.testing.assert_allclose(model.dose_response(data.X, dose)[:, 0], expected)
+
+
+def test_xgboost_has_the_dose_as_its_last_column(data):
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost_trees(n_trees=15, random_state=3)
+    model.fit(data.X, data.y, treatment=data.treatment)
+    twin = xgboost.XGBRegressor(
+        n_estimators=15, learning_rate=0.05, max_depth=4, subsample=0.8, random_state=3, n_jobs=1
+    ).fit(np.column_stack([data.X, data.treatment]), data.y)
+    expected = twin.predict(np.column_stack([data.X, np.full(300, 3.3)]))
+    np.testing.assert_allclose(model.dose_response(data.X, 3.3)[:, 0], expected)
+
+
+def test_text_in_a_table_does_not_matter_to_curves_without_heterogeneity():
+    table = pd.DataFrame({"shop": ["north", "south"], "size": [1.0, 2.0]})
+    model = ZeroEffect().fit(table, [1.0, 3.0], treatment=[0.0, 1.0])
+    np.testing.assert_array_equal(model.dose_response(table, 5.0), [[2.0], [2.0]])
 
 
 def test_the_default_regressor_is_the_random_forest():
@@ -129,34 +109,19 @@ def test_blocks_do_not_change_predictions(monkeypatch, data, rows, values):
     assert max(sizes) <= max(1, min(rows, values // 21))
 
 
-def test_models_can_be_cloned_and_refitted_alike(model, data):
-    again = clone(model).fit(data.X, data.y, treatment=data.treatment)
-    doses = [1.0, 5.0]
-    np.testing.assert_array_equal(
-        again.dose_response(data.X, doses), model.dose_response(data.X, doses)
-    )
-
-
 def test_a_regressor_that_was_handed_in_is_left_unfitted(data):
     regressor = LinearRegression()
     OutcomeRegressor(regressor).fit(data.X, data.y, treatment=data.treatment)
     assert not hasattr(regressor, "coef_")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_frames_give_what_arrays_give(frame, data):
-    table = frame({f"x{j}": data.X[:, j] for j in range(20)})
-    for make in (MODELS["line"], MODELS["constant"]):
-        by_array = make().fit(data.X, data.y, treatment=data.treatment)
-        by_frame = make().fit(table, data.y, treatment=data.treatment)
-        expected = by_array.effect(data.X, 5.0, 1.0)
-        np.testing.assert_array_equal(by_frame.effect(table, 5.0, 1.0), expected)
-
-
-def test_missing_features_are_welcome_where_the_regressor_takes_them(data):
+@pytest.mark.parametrize("make", [boosting, xgboost_trees])
+def test_missing_features_are_welcome_where_the_regressor_takes_them(data, make):
+    if make is xgboost_trees:
+        pytest.importorskip("xgboost")
     X = data.X.copy()
     X[::7, 3] = np.nan
-    model = boosting(n_trees=10).fit(X, data.y, treatment=data.treatment)
+    model = make(n_trees=10).fit(X, data.y, treatment=data.treatment)
     assert np.isfinite(model.effect(X, 5.0, 1.0)).all()
 
 
@@ -237,12 +202,12 @@ def test_doses_are_a_grid_or_a_row_for_each_unit():
     ],
 )
 def test_errors_name_parameter_rule_and_value(call, message, data):
-    model = MODELS["line"]().fit(data.X, data.y, treatment=data.treatment)
+    model = OutcomeRegressor(LinearRegression()).fit(data.X, data.y, treatment=data.treatment)
     with pytest.raises(ValueError, match=message):
         call(model, data.X[:5])
 
 
-@pytest.mark.parametrize("name", ["forest", "constant", "zero"])
-def test_an_unfitted_model_says_so(name):
+@pytest.mark.parametrize("model", [random_forest(), ConstantCurve(boosting()), ZeroEffect()])
+def test_an_unfitted_model_says_so(model):
     with pytest.raises(NotFittedError):
-        MODELS[name]().dose_response(np.zeros((2, 20)), 1.0)
+        model.dose_response(np.zeros((2, 20)), 1.0)

@@ -1,8 +1,8 @@
-"""EconML's causal forest with splines of the dose: the nearest peer, for benchmarks."""
+"""EconML's causal forest, on splines of the dose or linear in it: the nearest peer."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +11,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.preprocessing import SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.baselines.outcome_regressors import feature_matrix
-from doseforest.data.checks import checked_columns
+from doseforest.baselines.extra import from_extra
+from doseforest.baselines.inputs import training_rows, units_of, varied_dose
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 
@@ -20,7 +20,7 @@ LASSO = "linear"  # EconML's name for a lasso whose penalty is cross-validated
 
 
 class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
-    """`CausalForestDML` of EconML on splines of the dose, with the effect API.
+    """`CausalForestDML` of EconML on splines of the dose, or plain, with the effect API.
 
     Its forest gives every unit coefficients on the splines: how the outcome moves with the dose,
     not where it starts. All units therefore share a level, the one at which their curves at the
@@ -36,8 +36,9 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         Trees of the causal forest; EconML wants a multiple of 4.
     min_samples_leaf : int, default=20
         Least number of units in a leaf.
-    n_knots : int, default=4
-        Knots at quantiles of the dose; fewer where quantiles coincide.
+    n_knots : int or None, default=4
+        Knots at quantiles of the dose; fewer where quantiles coincide. None is the plain forest,
+        linear in the dose: see `linear`.
     outcome_model, treatment_model : regressor, str or list of these, optional
         Nuisances as EconML takes them; of a list it picks the best by cross-validation. By
         default it picks among a lasso, a random forest and, for the outcome, boosting.
@@ -52,8 +53,8 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
     ----------
     forest_ : econml.dml.CausalForestDML
         Fitted.
-    splines_ : SplineTransformer
-        Of the dose; flat outside the observed doses.
+    splines_ : SplineTransformer or None
+        Of the dose; flat outside the observed doses. None where effects are linear in it.
     level_ : float
         What the curves of all units have in common.
 
@@ -67,7 +68,7 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self,
         n_trees: int = 500,
         min_samples_leaf: int = 20,
-        n_knots: int = 4,
+        n_knots: int | None = 4,
         outcome_model: Any = None,
         treatment_model: Any = None,
         n_folds: int = 5,
@@ -83,54 +84,62 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @classmethod
+    def linear(cls, **overrides: Any) -> Self:
+        """The forest as EconML has it: tau(x) times the dose, leaves of 5 units.
+
+        Parameters
+        ----------
+        **overrides
+            Other parameters of the forest.
+
+        Examples
+        --------
+        >>> forest = EconMLForest.linear(n_trees=100)
+        >>> forest.n_knots, forest.min_samples_leaf, forest.n_trees
+        (None, 5, 100)
+        """
+        return cls(**{"n_knots": None, "min_samples_leaf": 5, **overrides})
+
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
         causal_forest = load_causal_forest()
-        features = feature_matrix(X)
-        outcome = checked_columns(y, "y", len(features), 1)[:, 0]
-        dose = checked_columns(treatment, "treatment", len(features), 1)
-        splines = dose_splines(dose, self.n_knots)
+        rows = training_rows(X, y, treatment)
+        dose = varied_dose(rows.dose)
+        splines = None if self.n_knots is None else dose_splines(rows.dose, self.n_knots)
         self.forest_ = causal_forest(
             model_y=_nuisance(self.outcome_model, _outcome_models(self.random_state)),
             model_t=_nuisance(self.treatment_model, _treatment_models(self.random_state)),
-            treatment_featurizer=clone(splines),
+            treatment_featurizer=None if splines is None else clone(splines),
             n_estimators=self.n_trees,
             min_samples_leaf=self.min_samples_leaf,
             cv=self.n_folds,
             inference=False,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-        ).fit(outcome, dose, X=features)
-        self.splines_ = splines.fit(dose)
-        self.n_features_in_ = features.shape[1]
-        self.level_ = float(np.mean(outcome - self._unlevelled(features, dose)[:, 0]))
+        ).fit(rows.outcome, dose if splines is None else rows.dose, X=rows.features)
+        self.splines_ = None if splines is None else splines.fit(rows.dose)
+        self.n_features_in_ = rows.features.shape[1]
+        fitted = self._unlevelled(rows.features, rows.dose)[:, 0]
+        self.level_ = float(np.mean(rows.outcome - fitted))
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Curves on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
         check_is_fitted(self)
-        features = feature_matrix(X)
-        if features.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"The 'X' parameter must have {self.n_features_in_} features, as in fit. "
-                f"Got {features.shape[1]} instead."
-            )
+        features = units_of(X, self.n_features_in_)
         return self.level_ + self._unlevelled(features, dose_table(doses, len(features)))
 
     def _unlevelled(self, features: FloatArray, doses: FloatArray) -> FloatArray:
         coefficients = self.forest_.const_marginal_effect(features).reshape(len(features), -1)
+        if self.splines_ is None:
+            return np.asarray(coefficients * doses)
         return spline_curves(self.splines_, coefficients, doses)
 
 
 def load_causal_forest() -> Any:
     """Class `CausalForestDML` of EconML, or an error that says how to get it."""
-    try:
-        return import_module("econml.dml").CausalForestDML
-    except ImportError as error:
-        raise ImportError(
-            "The baseline EconMLForest needs EconML. "
-            "Install it with: pip install 'doseforest[baselines]'"
-        ) from error
+    return from_extra("econml.dml", "CausalForestDML", baseline="EconMLForest", package="EconML")
 
 
 def dose_splines(dose: FloatArray, n_knots: int) -> SplineTransformer:
@@ -141,9 +150,9 @@ def dose_splines(dose: FloatArray, n_knots: int) -> SplineTransformer:
     >>> dose_splines(np.arange(5.0)[:, None], n_knots=3).knots.ravel()
     array([0., 2., 4.])
     """
-    if n_knots < 2:
+    if not isinstance(n_knots, Integral) or n_knots < 2:
         raise ValueError(
-            "The 'n_knots' parameter of EconMLForest must be an int of at least 2. "
+            "The 'n_knots' parameter of EconMLForest must be None or an int of at least 2. "
             f"Got {n_knots!r} instead."
         )
     knots = np.unique(np.quantile(dose, np.linspace(0.0, 1.0, n_knots)))

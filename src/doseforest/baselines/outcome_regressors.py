@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.data.checks import checked_columns
-from doseforest.data.table import as_table
+from doseforest.baselines.inputs import training_rows, units_of
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 from doseforest.treatments import vectors
@@ -54,13 +53,11 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
-        features = feature_matrix(X)
-        outcome = checked_columns(y, "y", len(features), 1)[:, 0]
-        dose = checked_columns(treatment, "treatment", len(features), MAX_COMPONENTS)
+        rows = training_rows(X, y, treatment, MAX_COMPONENTS)
         regressor = _forest_of_trees() if self.regressor is None else clone(self.regressor)
-        self.regressor_ = regressor.fit(np.column_stack([features, dose]), outcome)
-        self.n_features_in_ = features.shape[1]
-        self._n_components = dose.shape[1]
+        self.regressor_ = regressor.fit(np.column_stack([rows.features, rows.dose]), rows.outcome)
+        self.n_features_in_ = rows.features.shape[1]
+        self._n_components = rows.dose.shape[1]
         return self
 
     @property
@@ -72,12 +69,7 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
         check_is_fitted(self)
-        features = feature_matrix(X)
-        if features.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"The 'X' parameter must have {self.n_features_in_} features, as in fit. "
-                f"Got {features.shape[1]} instead."
-            )
+        features = units_of(X, self.n_features_in_)
         table = dose_table(doses, len(features), n_components=self.n_components)
         return predict_in_blocks(self.regressor_, features, table)
 
@@ -155,15 +147,3 @@ def _forest_of_trees(
     return RandomForestRegressor(
         n_trees, min_samples_leaf=min_samples_leaf, random_state=random_state, n_jobs=n_jobs
     )
-
-
-def feature_matrix(X: Any) -> FloatArray:
-    """Features as numbers, shape (n_units, n_features), from numpy, pandas or polars.
-
-    Examples
-    --------
-    >>> feature_matrix([[1, 2], [3, None]])
-    array([[ 1.,  2.],
-           [ 3., nan]])
-    """
-    return np.concatenate([block for _, block in as_table(X).blocks()])

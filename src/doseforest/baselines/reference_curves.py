@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.baselines.outcome_regressors import feature_matrix
+from doseforest.baselines.inputs import feature_matrix, table_shape
 from doseforest.data.checks import checked_columns
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.treatments.vectors import MAX_COMPONENTS
 
 
 class ZeroEffect(CurveEffects, BaseEstimator):  # type: ignore[misc]
@@ -27,13 +28,15 @@ class ZeroEffect(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
         """Average the outcomes."""
-        self.level_ = float(checked_columns(y, "y", len(X), 1).mean())
+        outcome, self.n_features_in_ = _looked_at(X, y, treatment)
+        self.level_ = float(outcome.mean())
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The mean outcome, shape (n_units, n_doses)."""
         check_is_fitted(self)
-        return np.full(dose_table(doses, len(X)).shape, self.level_)
+        n_units, _ = table_shape(X, self.n_features_in_)
+        return np.full(dose_table(doses, n_units).shape, self.level_)
 
 
 class AverageCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
@@ -57,12 +60,14 @@ class AverageCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.average = average
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
-        """Nothing is learned."""
+        """Nothing is learned but the number of features; it also answers without a fit."""
+        _, self.n_features_in_ = _looked_at(X, y, treatment)
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The average curve, shape (n_units, n_doses)."""
-        return at_distinct_doses(self.average, dose_table(doses, len(X)))
+        n_units, _ = table_shape(X, getattr(self, "n_features_in_", None))
+        return at_distinct_doses(self.average, dose_table(doses, n_units))
 
 
 class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
@@ -101,12 +106,14 @@ class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.model_ = clone(self.model).fit(features, y, treatment=treatment)
         kept = np.linspace(0, len(features) - 1, min(len(features), self.max_units))
         self.units_ = features[kept.astype(np.int64)]
+        self.n_features_in_ = features.shape[1]
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The average of the model's curves, shape (n_units, n_doses)."""
         check_is_fitted(self)
-        return at_distinct_doses(self._average, dose_table(doses, len(X)))
+        n_units, _ = table_shape(X, self.n_features_in_)
+        return at_distinct_doses(self._average, dose_table(doses, n_units))
 
     def _average(self, doses: FloatArray) -> FloatArray:
         curves = np.asarray(self.model_.dose_response(self.units_, doses))
@@ -131,3 +138,11 @@ def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: FloatA
             f"Got shape {values.shape} instead."
         )
     return values[place].reshape(doses.shape)
+
+
+def _looked_at(X: Any, y: Any, treatment: Any) -> tuple[FloatArray, int]:
+    """Outcomes (n_rows,) and the number of features; doses are checked where they are given."""
+    n_rows, n_features = table_shape(X)
+    if treatment is not None:
+        checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
+    return checked_columns(y, "y", n_rows, 1)[:, 0], n_features

@@ -1,0 +1,122 @@
+"""Regressors stacked and cross-fitted: the learner of the doubly robust baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from doseforest.baselines.outcome_regressors import predict_in_blocks
+from doseforest.concurrency import side_by_side
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.outcome_stack import convex_weights
+
+BLOCK_UNITS = 10_000  # whose predictions at a grid of doses are in memory at a time
+
+
+@dataclass(frozen=True, slots=True)
+class StackedRegressors:
+    """A convex mixture of fitted regressors."""
+
+    members: tuple[Any, ...]
+    shares: FloatArray  # (n_members,)
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mixture of the predictions; a member without a share is not asked."""
+        mixed = np.zeros(len(X))
+        for share, member in zip(self.shares, self.members, strict=True):
+            if share > 0:
+                mixed += share * member.predict(X)
+        return mixed
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFittedStack:
+    """A stack for each fold that has not seen it."""
+
+    by_fold: tuple[StackedRegressors, ...]
+    folds: IntArray  # (n_rows,)
+    observed: FloatArray  # (n_rows,) predictions out of fold
+
+    @property
+    def shares(self) -> FloatArray:
+        """Shares of the members, the same in all folds."""
+        return self.by_fold[0].shares
+
+    def average(self, X: FloatArray, grid: FloatArray) -> FloatArray:
+        """Mean of the training rows' predictions, out of fold, at each dose, (n_doses,).
+
+        The last column that the members were fitted on is the dose; X has the others.
+        """
+        total = np.zeros(len(grid))
+        for fold, model in enumerate(self.by_fold):
+            rows = np.flatnonzero(self.folds == fold)
+            for first in range(0, len(rows), BLOCK_UNITS):
+                block = X[rows[first : first + BLOCK_UNITS]]
+                doses = np.broadcast_to(grid, (len(block), len(grid)))
+                total += predict_in_blocks(model, block, doses).sum(axis=0)
+        return total / len(X)
+
+
+def cross_fit_stack(
+    members: Sequence[Any],
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    n_folds: int,
+    seed: int,
+    n_threads: int = 1,
+) -> CrossFittedStack:
+    """Fit regressors without each fold and mix them by their squared error out of fold.
+
+    Parameters
+    ----------
+    members : sequence of regressors
+        They are cloned.
+    X : array of shape (n_rows, n_columns)
+    y : array of shape (n_rows,)
+    n_threads : int
+        Folds that are fitted side by side, one thread each; never changes the result.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1, 1, 60)[:, None]
+    >>> stack = cross_fit_stack(line_and_forest(), x, 3 * x[:, 0], n_folds=3, seed=0)
+    >>> stack.shares.round(3), np.abs(stack.observed - 3 * x[:, 0]).max().round(6)
+    (array([1., 0.]), np.float64(0.0))
+    """
+    folds = draw_folds(np.arange(len(y)), n_folds, seed)
+    predictions = np.empty((len(y), len(members)))
+
+    def fit_without(fold: int) -> tuple[Any, ...]:
+        kept, out = folds != fold, folds == fold
+        own = tuple(clone(member).fit(X[kept], y[kept]) for member in members)
+        for column, member in enumerate(own):
+            predictions[out, column] = member.predict(X[out])
+        return own
+
+    fitted = side_by_side(fit_without, range(n_folds), n_threads)
+    shares = np.ones(1) if len(members) == 1 else convex_weights(predictions, y)
+    by_fold = tuple(StackedRegressors(own, shares) for own in fitted)
+    return CrossFittedStack(by_fold, folds, predictions @ shares)
+
+
+def line_and_forest(seed: int = 0) -> list[Any]:
+    """A linear regression and a random forest; for the line, missing features are medians.
+
+    Examples
+    --------
+    >>> [type(member).__name__ for member in line_and_forest()]
+    ['Pipeline', 'RandomForestRegressor']
+    """
+    median = SimpleImputer(strategy="median", keep_empty_features=True)
+    forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=seed)
+    return [make_pipeline(median, LinearRegression()), forest]

@@ -1,0 +1,233 @@
+"""The doubly robust average curve of Kennedy, Ma, McHugh and Small (2017), for every unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.baselines.cross_fitted_stack import (
+    CrossFittedStack,
+    cross_fit_stack,
+    line_and_forest,
+)
+from doseforest.baselines.dose_density import DoseDensity, dose_density
+from doseforest.baselines.inputs import require_int, training_rows, units_of, varied_dose
+from doseforest.baselines.reference_curves import at_distinct_doses
+from doseforest.dtypes import FloatArray
+from doseforest.machine import thread_count
+from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.smoothing.bandwidths import loo_bandwidth
+from doseforest.smoothing.boundary import local_line
+from doseforest.smoothing.inputs import given_bandwidth
+from doseforest.smoothing.kernel_weights import scaled_differences
+from doseforest.smoothing.kernels import KERNELS
+
+KERNEL = "gaussian"
+STEPS_PER_BANDWIDTH = 16  # of the finished curve's table, between which it is read by lines
+FEWEST_STEPS, MOST_STEPS = 100, 2000
+LEAST_MASS = 1e-290  # of kernel weights; below, they have lost digits to underflow
+
+
+@dataclass(frozen=True, slots=True)
+class AverageDoses:
+    """An average curve at a table of doses, linear in between and flat outside."""
+
+    doses: FloatArray  # (n_points,) ascending
+    values: FloatArray  # (n_points,)
+
+    def __call__(self, doses: FloatArray) -> FloatArray:
+        """Value at each dose."""
+        return np.interp(doses, self.doses, self.values)
+
+
+class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
+    """The doubly robust average dose-response curve, the same for every unit.
+
+    Kennedy, Ma, McHugh and Small, "Non-parametric methods for doubly robust estimation of
+    continuous treatment effects", JRSS-B 79 (2017). Each row gets a pseudo-outcome
+
+        xi = (Y - mu(X, T)) / pi(T | X) * mean_j pi(T | X_j) + mean_j mu(X_j, T),
+
+    right on average when either the outcome model mu or the density pi is; a local line of xi on
+    the dose is the curve. It knows no heterogeneity: what it gets wrong of single units is at
+    least what their effects vary.
+
+    As in the authors' code the nuisances are stacks, averages over units are taken on a grid of
+    doses and interpolated, and the bandwidth has the least leave-one-out error, here from sums
+    over a lattice of doses in time O(n). Unlike there, what is said of a row comes from fits
+    without its fold: a forest that has seen an outcome leaves next to no residual of it, and with
+    it goes the correction.
+
+    Parameters
+    ----------
+    outcome_model : regressor, optional
+        Of the outcome on [X, T]. By default a linear regression and a random forest, in the convex
+        mixture of least error out of fold.
+    treatment_model : regressor, optional
+        Of the dose on X, and once more of its squared residuals; the default is the same. The
+        density is that of the standardised residuals, by a kernel, over the scale.
+    n_folds : int, default=5
+        Folds of the cross-fitting.
+    bandwidth : float, optional
+        Of the local line; by default chosen by leaving one out.
+    n_doses : int, default=100
+        Doses of the grid on which averages over units are taken.
+    random_state : int, default=0
+        Seed of the folds and the default models.
+    n_jobs : int, default=1
+        Folds that are fitted side by side; never changes the result.
+
+    Attributes
+    ----------
+    outcome_model_ : CrossFittedStack
+        The dose is its last column.
+    density_ : DoseDensity
+        Of the training rows.
+    pseudo_outcomes_ : array of shape (n_rows,)
+        One for each training row.
+    bandwidth_ : float
+        Of the local line.
+    average_ : AverageDoses
+        The curve: `average_(doses)` is its value at each dose. Flat outside the observed doses.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> dose = X[:, 0] + rng.normal(size=500)
+    >>> line = LinearRegression()
+    >>> model = KennedyCurve(outcome_model=line, treatment_model=line)
+    >>> model.fit(X, 2 * dose + X[:, 0], treatment=dose).effect(X[:2], 1.0, -1.0).round(3)
+    array([4., 4.])
+    """
+
+    def __init__(
+        self,
+        outcome_model: Any = None,
+        treatment_model: Any = None,
+        n_folds: int = 5,
+        bandwidth: float | None = None,
+        n_doses: int = 100,
+        random_state: int = 0,
+        n_jobs: int = 1,
+    ) -> None:
+        self.outcome_model = outcome_model
+        self.treatment_model = treatment_model
+        self.n_folds = n_folds
+        self.bandwidth = bandwidth
+        self.n_doses = n_doses
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
+        """Fit the nuisances, make the pseudo-outcomes and smooth them over the dose."""
+        rows = training_rows(X, y, treatment)
+        dose = varied_dose(rows.dose)
+        require_int("n_doses", self.n_doses, 2)
+        require_int("n_folds", self.n_folds, 2, len(dose))
+        given = None if self.bandwidth is None else given_bandwidth(self.bandwidth)
+        table = np.column_stack([rows.features, dose])
+        self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome)
+        location = self._cross_fit(self.treatment_model, rows.features, dose)
+        squares = (dose - location.observed) ** 2
+        scale = self._cross_fit(self.treatment_model, rows.features, squares)
+        self.density_ = dose_density(dose, location.observed, scale.observed)
+        grid = np.linspace(dose.min(), dose.max(), int(self.n_doses))
+        self.pseudo_outcomes_ = pseudo_outcomes(
+            dose,
+            rows.outcome - self.outcome_model_.observed,
+            self.density_,
+            grid,
+            self.outcome_model_.average(rows.features, grid),
+        )
+        chosen = given or loo_bandwidth(dose, self.pseudo_outcomes_, KERNEL).bandwidth
+        self.bandwidth_ = chosen
+        points = curve_doses(dose, chosen)
+        values = local_lines(dose, self.pseudo_outcomes_, points, chosen)
+        reached = np.isfinite(values)  # gaps in the doses, far wider than the bandwidth, are not
+        self.average_ = AverageDoses(points[reached], values[reached])
+        self.n_features_in_ = rows.features.shape[1]
+        return self
+
+    def dose_response(self, X: Any, doses: Any) -> FloatArray:
+        """The average curve, shape (n_units, n_doses), on a grid or at own doses."""
+        check_is_fitted(self)
+        n_units = len(units_of(X, self.n_features_in_))
+        return at_distinct_doses(self.average_, dose_table(doses, n_units))
+
+    def _cross_fit(self, model: Any, X: FloatArray, y: FloatArray) -> CrossFittedStack:
+        seed = int(self.random_state)
+        members = line_and_forest(seed) if model is None else [model]
+        n_folds, n_threads = int(self.n_folds), thread_count(self.n_jobs)
+        return cross_fit_stack(members, X, y, n_folds=n_folds, seed=seed, n_threads=n_threads)
+
+
+def pseudo_outcomes(
+    dose: FloatArray,
+    residual: FloatArray,
+    density: DoseDensity,
+    grid: FloatArray,
+    averages: FloatArray,
+) -> FloatArray:
+    """Doubly robust outcomes xi of each row at its own dose, (n_rows,).
+
+    Parameters
+    ----------
+    dose, residual : array of shape (n_rows,)
+        Doses, and outcomes less what the outcome model says of them.
+    density : DoseDensity
+        Of the rows.
+    grid, averages : array of shape (n_doses,)
+        Doses, and the outcome model's average over the units at each, interpolated in between.
+    """
+    marginal = np.interp(dose, grid, density.average(grid))
+    xi: FloatArray = residual * marginal / density.at(dose) + np.interp(dose, grid, averages)
+    return xi
+
+
+def local_lines(
+    dose: FloatArray, outcome: FloatArray, points: FloatArray, bandwidth: float
+) -> FloatArray:
+    """Value at each point of the line through rows weighted by a Gaussian around it, (n_points,).
+
+    NaN where no row is near enough to have a weight.
+
+    Examples
+    --------
+    >>> dose = np.linspace(0, 1, 20)
+    >>> local_lines(dose, 3 * dose + 1, np.array([0.0, 0.5]), bandwidth=0.1).round(9)
+    array([1. , 2.5])
+    """
+    level = float(outcome.mean())  # it would cost digits
+    widths = np.full(len(points), bandwidth)
+    sums, outcomes = np.zeros((3, len(points))), np.zeros((2, len(points)))
+    for rows, u in scaled_differences(dose, points, widths):
+        weights = KERNELS[KERNEL].value(u)
+        for power in range(3):
+            sums[power] += weights.sum(axis=0)
+            if power < 2:
+                outcomes[power] += (outcome[rows] - level) @ weights
+            weights *= u
+    reached = sums[0] > LEAST_MASS
+    sums, outcomes = np.where(reached, sums, np.nan), np.where(reached, outcomes, np.nan)
+    mean, tilt = local_line(sums[0], sums[1], sums[2], degree=1)
+    centre, first = outcomes / sums[0]
+    return np.asarray(level + centre - tilt * (first - mean * centre))
+
+
+def curve_doses(dose: FloatArray, bandwidth: float) -> FloatArray:
+    """Doses of a table that is finer than the bandwidth, over the observed range.
+
+    Examples
+    --------
+    >>> len(curve_doses(np.array([0.0, 10.0]), bandwidth=1.0))
+    161
+    """
+    low, high = float(dose.min()), float(dose.max())
+    wanted = int(np.ceil((high - low) / bandwidth * STEPS_PER_BANDWIDTH))
+    return np.linspace(low, high, 1 + min(max(wanted, FEWEST_STEPS), MOST_STEPS))

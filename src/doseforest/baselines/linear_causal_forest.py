@@ -1,0 +1,178 @@
+"""A causal forest linear in the dose, as Athey, Tibshirani and Wager's, on this engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.baselines.inputs import require_int, training_rows, units_of, varied_dose
+from doseforest.corrections.moments import moment_channels
+from doseforest.curve_forest import CurveForest
+from doseforest.dtypes import FloatArray
+from doseforest.growth.score_splits import SplitByScores
+from doseforest.leaves.leaf_curves import RidgeMoments
+from doseforest.prediction.curve_effects import CurveEffects, dose_table
+
+# A local level beside the slope, in leaves and nodes; scores of the slope alone decide splits.
+LEVEL_AND_SLOPE = (0.0, 0.0)
+SLOPE_ALONE = ((0.0, 1.0),)
+
+
+class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
+    """Every unit has a slope tau(x): theta(t, x) = tau(x) (t - baseline).
+
+    Athey, Tibshirani and Wager, "Generalized random forests", Annals of Statistics 47 (2019), and
+    what grf and EconML's `CausalForestDML` do with a continuous treatment. What the covariates
+    predict of outcome and dose is taken out of both; honest trees split where the slope of what
+    remains changes most; the slope of a unit solves the moment equation of a line, with a level of
+    its own, over the training rows that share leaves with it.
+
+    The forest tells how the outcome moves with the dose, not where it starts. All units share a
+    level, the one at which their curves at the observed doses average to the mean outcome: effects
+    and average curves mean what they say, single values of `dose_response` lack the level of the
+    unit. A line has no bend: where effects do, it gives their average slope.
+
+    Parameters
+    ----------
+    n_trees : int, default=500
+        Trees of each forest.
+    min_node_size : int, default=5
+        Smallest number of growth rows in a leaf.
+    min_child_fraction : float, default=0.05
+        Smallest child as a share of its parent's rows.
+    sample_fraction : float, default=0.5
+        Share of the rows that a tree sees; half of them grow it, half fill its leaves.
+    mtry : int, float or "sqrt", optional
+        Features that a split may use, as for `CurveForest`; by default the root of their number
+        and 20 more, at most all.
+    outcome_model, treatment_model : regressor, optional
+        Of the outcome and of the dose on X, cross-fitted. By default honest regression forests
+        with these parameters, read out of bag.
+    n_folds : int, default=5
+        Folds of the cross-fitting.
+    random_state : int, default=0
+        Seed of the forests and the folds.
+    n_jobs : int, default=1
+        Threads; never changes the result.
+
+    Attributes
+    ----------
+    forest_ : CurveForest
+        Its curves are level and slope of a unit's residuals.
+    residuals_ : Residuals
+        Of the training rows.
+    level_ : float
+        What the curves of all units have in common.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(1000, 2))
+    >>> dose = X[:, 1] + rng.normal(size=1000)
+    >>> y = np.where(X[:, 0] > 0, 3.0, 1.0) * dose + X[:, 1]
+    >>> model = LinearCausalForest(n_trees=100).fit(X, y, treatment=dose)
+    >>> model.slopes([[-0.5, 0.0], [0.5, 0.0]]).round()
+    array([1., 3.])
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 500,
+        min_node_size: int = 5,
+        min_child_fraction: float = 0.05,
+        sample_fraction: float = 0.5,
+        mtry: int | float | Literal["sqrt"] | None = None,
+        outcome_model: Any = None,
+        treatment_model: Any = None,
+        n_folds: int = 5,
+        random_state: int = 0,
+        n_jobs: int = 1,
+    ) -> None:
+        self.n_trees = n_trees
+        self.min_node_size = min_node_size
+        self.min_child_fraction = min_child_fraction
+        self.sample_fraction = sample_fraction
+        self.mtry = mtry
+        self.outcome_model = outcome_model
+        self.treatment_model = treatment_model
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
+        """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
+        rows = training_rows(X, y, treatment)
+        dose = varied_dose(rows.dose)
+        require_int("n_folds", self.n_folds, 2, len(dose))
+        mean_outcome = self._mean(self.outcome_model, rows.features, rows.outcome, stage=1)
+        mean_dose = self._mean(self.treatment_model, rows.features, dose, stage=2)
+        self.residuals_ = Residuals(rows.outcome - mean_outcome, dose - mean_dose)
+        forest = self._forest(rows.features.shape[1], stage=0)
+        forest.set_params(
+            statistic=SplitByScores(LEVEL_AND_SLOPE, SLOPE_ALONE),
+            leaf_curve=RidgeMoments(LEVEL_AND_SLOPE),
+        )
+        self.forest_ = forest.fit(rows.features, line_moments(self.residuals_))
+        self.n_features_in_ = rows.features.shape[1]
+        self.level_ = float(np.mean(rows.outcome - self.slopes(rows.features) * dose))
+        return self
+
+    def slopes(self, X: Any) -> FloatArray:
+        """Change tau(x) of the outcome per unit of dose, shape (n_units,)."""
+        check_is_fitted(self)
+        features = units_of(X, self.n_features_in_)
+        slopes: FloatArray = self.forest_.predict(features)[:, 1]
+        return slopes
+
+    def dose_response(self, X: Any, doses: Any) -> FloatArray:
+        """Lines on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
+        slopes = self.slopes(X)
+        return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
+
+    def _mean(self, model: Any, X: FloatArray, values: FloatArray, stage: int) -> FloatArray:
+        """What the features predict, from nothing that has seen the row."""
+        if model is None:
+            forest = self._forest(X.shape[1], stage).fit(X, values)
+            return forest.predict_oob(X)
+        folds = KFold(self.n_folds, shuffle=True, random_state=self.random_state)
+        predicted: FloatArray = cross_val_predict(clone(model), X, values, cv=folds)
+        return predicted
+
+    def _forest(self, n_features: int, stage: int) -> CurveForest:
+        """An honest forest, with a seed for each stage."""
+        usual = min(int(np.ceil(np.sqrt(n_features) + 20)), n_features)
+        return CurveForest(
+            self.n_trees,
+            min_node_size=self.min_node_size,
+            min_child_fraction=self.min_child_fraction,
+            sample_fraction=self.sample_fraction,
+            mtry=usual if self.mtry is None else self.mtry,
+            n_jobs=self.n_jobs,
+            progress=False,
+            random_state=3 * self.random_state + stage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """What the features do not predict of the training rows."""
+
+    outcome: FloatArray  # (n_rows,)
+    dose: FloatArray  # (n_rows,)
+
+
+def line_moments(residuals: Residuals) -> FloatArray:
+    """Packed moments of a line through residuals, shape (n_rows, 5): 1, e, e^2, u, e u.
+
+    Examples
+    --------
+    >>> line_moments(Residuals(outcome=np.array([5.0]), dose=np.array([2.0])))
+    array([[ 1.,  2.,  4.,  5., 10.]])
+    """
+    functions = np.column_stack([np.ones(len(residuals.dose)), residuals.dose])
+    return moment_channels(functions, residuals.outcome)
