@@ -8,7 +8,16 @@ from functools import cache
 from typing import Any
 
 import doseforest
-from doseforest.baselines import AverageCurve, EconMLForest, ZeroEffect, boosting, random_forest
+from doseforest.baselines import (
+    AverageCurve,
+    EconMLForest,
+    KennedyCurve,
+    LinearCausalForest,
+    ZeroEffect,
+    boosting,
+    random_forest,
+    xgboost_trees,
+)
 from doseforest.simulation import Simulation
 from doseforest.studies.ablation_variants import Ablation
 from doseforest.studies.apart import ApartForests
@@ -111,6 +120,33 @@ METHODS: dict[str, Method | Ablation] = {
             2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
         ),
         ("scikit-learn",),
+    ),
+    "xgboost": Method(
+        "XGBoost", lambda data, seed: xgboost_trees(random_state=seed), ("xgboost-cpu",)
+    ),
+    "linear_forest": Method(
+        "linear causal forest",
+        lambda data, seed: LinearCausalForest(random_state=seed, n_jobs=1),
+        ("numpy",),
+        sources=("baselines/linear_causal_forest.py", "baselines/inputs.py"),
+    ),
+    "kennedy": Method(
+        "Kennedy",
+        lambda data, seed: KennedyCurve(random_state=seed, n_jobs=1),
+        ("numpy", "scikit-learn"),
+        sources=(
+            "baselines/kennedy_curve.py",
+            "baselines/cross_fitted_stack.py",
+            "baselines/dose_density.py",
+            "baselines/inputs.py",
+        ),
+        draws=20,
+    ),
+    "econml_linear": Method(
+        "EconML CausalForestDML, linear",
+        lambda data, seed: EconMLForest.linear(random_state=seed),
+        ("econml", "scikit-learn"),
+        draws=20,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",

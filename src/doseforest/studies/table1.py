@@ -54,8 +54,8 @@ LEGEND = (
 
 
 TABLE = (
-    *("doseforest", "paper", "random_forest", "random_forest_50", "boosting"),
-    *("econml", "adrf", "zero"),
+    *("doseforest", "paper", "random_forest", "random_forest_50", "boosting", "xgboost"),
+    *("linear_forest", "econml_linear", "econml", "kennedy", "adrf", "zero"),
 )
 
 
