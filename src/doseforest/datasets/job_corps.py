@@ -1,6 +1,6 @@
 """Job Corps: hours of academic and vocational training, and weeks of work in the second year.
 
-4,024 young people who enrolled and trained for at least some hours. Hours were not random: 49
+4,024 young people who enrolled and trained for at least 40 hours. Hours were not random: 49
 covariates of the time of enrolment are controls. Colangelo and Lee's own estimates of the average
 curve, with standard errors, are the published numbers.
 """

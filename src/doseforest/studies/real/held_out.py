@@ -102,5 +102,4 @@ def no_worse_than_one_curve(section: str, records: Sequence[Record]) -> Verdict:
     claim = f"{section}: on rows held out not worse than {ONE_CURVE} beyond noise"
     found = [record for record in pick(records, "held out") if record["row"] == ONE_CURVE]
     gain, error = found[0]["gain"], found[0]["standard_error"]
-    measured = f"R-risk lower by {gain:.3g} (s.e. {error:.2g})"
-    return Verdict(gain > -NORMAL_95 * error, claim, measured)
+    return Verdict(gain > -NORMAL_95 * error, claim, f"R-risk {_gap_text(found[0])} its")

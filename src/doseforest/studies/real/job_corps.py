@@ -31,6 +31,7 @@ DEFAULT, FOREST = "default", "random forest"  # outcome models
 LEAF = 20  # of the random forest
 ALONE = "outcome model alone"
 MOST_DIFFERENCE, LEAST_CORRELATION, ERROR_RATIO = 0.5, 0.96, (0.9, 1.1)
+BAR = ("difference", "correlation", "error_ratio")  # what it is about
 FEW_HOURS, MANY_HOURS = 200.0, 1000.0
 N_DOSES_SHOWN = 6
 SHOWN = ((DEFAULT, "auto"), (DEFAULT, "location_scale"), (FOREST, "location_scale"))
@@ -162,16 +163,13 @@ def closeness_table(curves: Sequence[Record]) -> str:
         own = [record for record in curves if record["row"] == row]
         cells = [
             MISSING if own[0][name] is None else f"{np.mean([one[name] for one in own]):.2f}"
-            for name in ("difference", "correlation", "error_ratio")
+            for name in BAR
         ]
         met = str(sum(meets_the_bar(**{name: one[name] for name in BAR}) for one in own))
         lines.append([row, *cells, met])
     return markdown_table(
         ["model, weights", "difference", "correlation", "s.e. ratio", "met"], lines
     )
-
-
-BAR = ("difference", "correlation", "error_ratio")
 
 
 def meets_the_bar(difference: float, correlation: float, error_ratio: float | None) -> bool:
