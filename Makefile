@@ -34,7 +34,7 @@ help:
 	@echo "make bench-large-fit  time and memory of a fit with 100,000 rows"
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
-	@echo "make bench-real      default fits of real data beside published figures; DOSEFOREST_DATA has them"
+	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -102,7 +102,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 bench-table1 bench-accuracy bench-scaling: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
-bench-colangelo-lee bench-joint bench-large-fit: setup
+bench-colangelo-lee bench-joint bench-large-fit bench-real: setup
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-splits: $(PEERS)
@@ -110,9 +110,6 @@ bench-splits: $(PEERS)
 
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
-
-bench-real: setup
-	PYTHONPATH=examples $(BIN)/python benchmarks/real_data.py
 
 examples: setup
 	$(BIN)/python examples/discount_curves.py

@@ -12,6 +12,7 @@ Usage: python examples/loans.py [--rows 5000] [--trees 400] [--out out]
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,58 +20,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from data_folder import read_data
 from doseforest import GeneralizedCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.nuisance.densities import Strata
+from doseforest.datasets import MissingDataError
+from doseforest.datasets.loans import (
+    NORMAL_RATE,
+    PUBLISHED,
+    SHARES,
+    covariates,
+    pooled_elasticity,
+    read_offers,
+    strata,
+)
 
-NORMAL_RATE = {"LOW": 7.75, "MEDIUM": 9.75, "HIGH": 11.75}  # per cent a month, by risk
 COLORS = {"LOW": "#009E73", "MEDIUM": "#E69F00", "HIGH": "#0072B2"}
-CLIENT = [
-    "female",
-    "age",
-    "edhi",  # better educated
-    "rural",
-    "married",
-    "dependants",
-    "grossincome",
-    "dormancy",  # months since the last loan
-    "trcount",  # loans so far
-    "lastamount",
-    "lastterm",
-    "itcscore",  # of the credit bureau
-    "appscore",  # the lender's own
-]
-SHARES = np.linspace(0.45, 1.0, 12)  # doses that clients of every risk class were offered
-PUBLISHED = {"applied": -0.27, "loansize": -0.32}  # elasticities in the article
 
 FloatArray = NDArray[np.float64]
 
 
-def read_offers(n_rows: int | None = None) -> pd.DataFrame:
-    """Clients offered at most their normal rate, as in the article's main tables."""
-    offers = read_data("karlan_zinman_2008_loans.parquet").query("normrate_less == 1")
-    offers = offers.assign(share=offers["offer4"] / offers["risk"].map(NORMAL_RATE))
-    return offers if n_rows is None else offers.sample(n_rows, random_state=0)
-
-
-def covariates(offers: pd.DataFrame) -> pd.DataFrame:
-    """Risk class, mailing, and what the lender knows of the client."""
-    strata = [pd.get_dummies(offers[name], prefix=name, dtype=float) for name in ("risk", "wave")]
-    return pd.concat([*strata, offers[CLIENT]], axis=1)
-
-
 def fit(offers: pd.DataFrame, outcome: str, n_trees: int) -> GeneralizedCausalForest:
     """Fit curves of an outcome over the offered share of the normal rate."""
-    strata = Strata(offers["risk"] + offers["wave"].astype(str))
-    forest = GeneralizedCausalForest(n_trees, density=strata, baseline=1.0, random_state=0)
+    within = strata(offers)
+    forest = GeneralizedCausalForest(n_trees, density=within, baseline=1.0, random_state=0)
     return forest.fit(covariates(offers), offers[outcome], treatment=offers["share"])
-
-
-def pooled_elasticity(offers: pd.DataFrame, outcome: str) -> float:
-    """What one line through all clients says, as if rates had been random among all."""
-    slope = np.polyfit(offers["offer4"], offers[outcome], 1)[0]
-    return float(slope * offers["offer4"].mean() / offers[outcome].mean())
 
 
 def plot(
@@ -108,7 +80,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trees", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture")
     options = parser.parse_args(argv)
-    offers = read_offers(options.rows)
+    try:
+        offers = read_offers(options.rows)
+    except MissingDataError as error:
+        sys.exit(str(error))
     forest = fit(offers, "applied", options.trees)
     average = forest.average_dose_response(SHARES)
     found, half = average.elasticity(), forest.average_effect(0.5)

@@ -11,62 +11,37 @@ Usage: python examples/orange_juice.py [--rows 5000] [--trees 400] [--out out]
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from data_folder import read_data
 from doseforest import GeneralizedCausalForest
+from doseforest.datasets import MissingDataError
+from doseforest.datasets.orange_juice import (
+    BASELINE,
+    BRANDS,
+    covariates,
+    elasticities,
+    least_squares,
+    read_sales,
+    usual_prices,
+)
 
-BRANDS = {"dominicks": "#0072B2", "minute.maid": "#E69F00", "tropicana": "#009E73"}
-# Residents: age, education, origin, income, households, working women, homes over $150,000; then
-# distance and size of the nearest warehouse store and of the five nearest supermarkets.
-NEIGHBOURHOOD = ["AGE60", "EDUC", "ETHNIC", "INCOME", "HHLARGE", "WORKWOM", "HVAL150"]
-NEIGHBOURHOOD += ["SSTRDIST", "SSTRVOL", "CPDIST5", "CPWVOL5"]
-
-FloatArray = NDArray[np.float64]
-
-
-def covariates(sales: pd.DataFrame, *, advertised: bool = True) -> pd.DataFrame:
-    """Brand, neighbourhood and, as a control, whether the brand was advertised that week."""
-    brand = pd.DataFrame({name: sales["brand"] == name for name in BRANDS}, dtype=float)
-    controls = ["feat"] if advertised else []
-    return pd.concat([brand, sales[NEIGHBOURHOOD + controls]], axis=1)
+COLORS = dict(zip(BRANDS, ("#0072B2", "#E69F00", "#009E73"), strict=True))
 
 
-def fit(sales: pd.DataFrame, n_trees: int, *, advertised: bool = True) -> GeneralizedCausalForest:
+def fit(sales: pd.DataFrame, n_trees: int) -> GeneralizedCausalForest:
     """Fit curves of log sales over log price.
 
     Promotions run in all stores at once. As groups, the rows of a week share a fold: a bump at the
     price of one odd week is not believed, because it does not foretell other weeks.
     """
-    forest = GeneralizedCausalForest(n_trees, baseline=np.log(2.0), random_state=0)
-    X, dose = covariates(sales, advertised=advertised), np.log(sales["price"])
+    forest = GeneralizedCausalForest(n_trees, baseline=BASELINE, random_state=0)
+    X, dose = covariates(sales), np.log(sales["price"])
     return forest.fit(X, sales["logmove"], treatment=dose, groups=sales["week"])
-
-
-def usual_prices(sales: pd.DataFrame, brand: str) -> FloatArray:
-    """Ten prices over the middle nine tenths of those that a brand has had."""
-    return sales.loc[sales["brand"] == brand, "price"].quantile(np.linspace(0.05, 0.95, 10)).values
-
-
-def elasticities(
-    forest: GeneralizedCausalForest, X: pd.DataFrame, prices: FloatArray
-) -> FloatArray:
-    """Slope of the line through each unit's curve at these prices."""
-    curves = forest.dose_response(X, np.log(prices))
-    centred = np.log(prices) - np.log(prices).mean()
-    return curves @ centred / (centred @ centred)
-
-
-def least_squares(sales: pd.DataFrame, *, advertised: bool) -> float:
-    """The elasticity of a brand by a straight line, with or without the advertisements."""
-    columns = [np.ones(len(sales)), np.log(sales["price"])]
-    columns += [sales["feat"]] if advertised else []
-    return float(np.linalg.lstsq(np.column_stack(columns), sales["logmove"], rcond=None)[0][1])
 
 
 def by_store(forest: GeneralizedCausalForest, sales: pd.DataFrame, brand: str) -> pd.Series:
@@ -101,7 +76,7 @@ def plot(forest: GeneralizedCausalForest, sales: pd.DataFrame, path: Path) -> No
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     homes = 100 * sales.groupby("store")["HVAL150"].first()
-    for brand, color in BRANDS.items():
+    for brand, color in COLORS.items():
         prices = np.geomspace(*usual_prices(sales, brand)[[0, -1]], 20)
         quiet = sales[(sales["brand"] == brand) & (sales["feat"] == 0)]
         sold = np.exp(forest.dose_response(covariates(quiet), np.log(prices)).mean(axis=0))
@@ -130,9 +105,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trees", type=int, default=400)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture")
     options = parser.parse_args(argv)
-    sales = read_data("dominicks_oj.parquet")
-    if options.rows:
-        sales = sales.sample(options.rows, random_state=0)
+    try:
+        sales = read_sales(options.rows)
+    except MissingDataError as error:
+        sys.exit(str(error))
     forest = fit(sales, options.trees)
     price = sales.groupby(["brand", "feat"])["price"].mean().unstack()
     share, cut = sales["feat"].mean(), 1 - (price[1] / price[0]).mean()

@@ -12,14 +12,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-import loans
-import orange_juice
 from doseforest import GeneralizedCausalForest
-from doseforest.nuisance.densities import Strata
+from doseforest.datasets import job_corps as training
+from doseforest.datasets import loans, orange_juice
 from real_data import real_data
 
 pytestmark = pytest.mark.data
-BANDWIDTH = 177.9  # hours, as in the published estimates
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +32,13 @@ def _one_thread():
 
 @pytest.fixture(scope="module")
 def published():
-    estimates = real_data("jobcorps_colangelo_lee_published_estimates.csv")
-    return estimates[estimates["file"] == "rf_c3_L5_hstar"]
+    real_data(training.ESTIMATES_FILE)
+    return training.read_published()
 
 
 @pytest.fixture(scope="module")
 def job_corps():
-    table = real_data("jobcorps_colangelo_lee.parquet")
+    rows = training.rows(real_data(training.FILE))
     model = RandomForestRegressor(100, min_samples_leaf=20, max_features=1 / 3, random_state=0)
     # A density and the whole correction, five folds and a random forest, as they have.
     forest = GeneralizedCausalForest(
@@ -48,12 +46,12 @@ def job_corps():
         outcome_model=model,
         density="location_scale",
         kernel="epanechnikov",
-        average_bandwidth=BANDWIDTH,
+        average_bandwidth=training.BANDWIDTH,
         n_folds=5,
         n_jobs=1,
         random_state=0,
     )
-    return forest.fit(table.drop(columns=["y", "d"]), table["y"], treatment=table["d"])
+    return forest.fit(rows.X, rows.y, treatment=rows.treatment)
 
 
 def test_the_average_curve_is_the_published_one(job_corps, published):
@@ -72,8 +70,8 @@ def test_standard_errors_are_the_published_ones(job_corps, published):
 
 def test_the_outcome_model_alone_is_not_enough(job_corps, published):
     """So the two tests above are about the correction."""
-    rows = real_data("jobcorps_colangelo_lee.parquet").drop(columns=["y", "d"])
-    alone = job_corps.outcome_model_.dose_response(rows, published["t"]).mean(axis=0)
+    rows = training.rows(real_data(training.FILE))
+    alone = job_corps.outcome_model_.dose_response(rows.X, published["t"]).mean(axis=0)
     assert np.abs(alone - published["beta"]).mean() > 0.75
     assert np.corrcoef(alone, published["beta"])[0, 1] < 0.95
 
@@ -83,7 +81,7 @@ def test_the_outcome_model_alone_is_not_enough(job_corps, published):
 
 @pytest.fixture(scope="module")
 def offers():
-    real_data("karlan_zinman_2008_loans.parquet")
+    real_data(loans.FILE)
     return loans.read_offers()
 
 
@@ -93,13 +91,13 @@ def elasticity(offers):
     forest = GeneralizedCausalForest(
         correction="none",
         outcome_model=make_pipeline(SimpleImputer(), StandardScaler(), regression),
-        density=Strata(offers["risk"] + offers["wave"].astype(str)),
+        density=loans.strata(offers),
         baseline=1.0,
         n_jobs=1,
         random_state=0,
     )
-    X = loans.covariates(offers)
-    forest.fit(X, offers["applied"], treatment=offers["share"])
+    rows = loans.rows(offers)
+    forest.fit(rows.X, rows.y, treatment=rows.treatment)
     return forest.average_dose_response(loans.SHARES).elasticity()
 
 
@@ -127,7 +125,7 @@ def test_strata_matter(offers):
 
 @pytest.fixture(scope="module")
 def sales():
-    return real_data("dominicks_oj.parquet")
+    return real_data(orange_juice.FILE)
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +137,15 @@ def elasticities(sales):
     forest = GeneralizedCausalForest(
         correction="none",
         outcome_model=model,
-        baseline=np.log(2.0),
+        baseline=orange_juice.BASELINE,
         n_jobs=1,
         random_state=0,
     )
-    X = orange_juice.covariates(sales, advertised=False)
-    dose = np.log(sales["price"])
-    forest.fit(X, sales["logmove"], treatment=dose, groups=sales["week"])
+    rows = orange_juice.rows(sales, advertised=False)
+    forest.fit(rows.X, rows.y, treatment=rows.treatment, groups=rows.groups)
     return {
         brand: orange_juice.elasticities(
-            forest, X[sales["brand"] == brand], orange_juice.usual_prices(sales, brand)
+            forest, rows.X[sales["brand"] == brand], orange_juice.usual_prices(sales, brand)
         )
         for brand in orange_juice.BRANDS
     }
@@ -164,7 +161,7 @@ def test_tropicana_is_the_least_elastic(elasticities):
 
 
 def test_elasticities_are_about_those_of_least_squares(sales, elasticities):
-    for brand, known in {"dominicks": -3.38, "minute.maid": -3.32, "tropicana": -2.71}.items():
+    for brand, known in orange_juice.PUBLISHED.items():
         own = sales[sales["brand"] == brand]
         line = orange_juice.least_squares(own, advertised=False)
         assert line == pytest.approx(known, abs=0.005)

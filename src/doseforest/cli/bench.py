@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from doseforest.datasets import MissingDataError
 from doseforest.studies.methods import METHODS
+from doseforest.studies.real.sections import SECTIONS
 from doseforest.studies.registry import STUDIES, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
@@ -21,6 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 CORES = len(os.sched_getaffinity(0))
+REAL = "real"
 GROUPS = {"fast": FAST}  # names for several methods
 
 
@@ -40,6 +43,15 @@ Methods = Annotated[
 ]
 Designs = Annotated[list[str] | None, typer.Option(help="Designs, repeated or with commas.")]
 Simulations = Annotated[int | None, typer.Option(min=2, help="Simulations of each design.")]
+Sections = Annotated[
+    list[str] | None, typer.Option(help=f"{', '.join(SECTIONS)}; repeated or with commas.")
+]
+Rows = Annotated[
+    int | None, typer.Option("--n", min=1000, help="Rows of each data set, drawn at random.")
+]
+Threads = Annotated[
+    int, typer.Option(min=1, help="Threads of a fit.", show_default="all processors")
+]
 Units = Annotated[int | None, typer.Option("--n", min=100, help="Training units.")]
 Seed = Annotated[int | None, typer.Option(min=0, help=f"The first seed, by default {FIRST_SEED}.")]
 Processes = Annotated[
@@ -53,7 +65,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="A line for every fit."
 def _command(study: str) -> None:
     """Register the command of a study."""
 
-    @app.command(study, help=f"{STUDIES[study].about[0].upper()}{STUDIES[study].about[1:]}.")
+    @app.command(study, help=_help(study))
     def run(
         methods: Methods = None,
         designs: Designs = None,
@@ -77,12 +89,50 @@ def _command(study: str) -> None:
             fresh=fresh,
             verbose=verbose,
         )
-        text, complete = run_study(study, request, json)
-        typer.echo(text)
-        if not complete:
-            typer.echo("Some fits were left out or failed: see the lines above.", err=True)
-            raise typer.Exit(1)
+        _run(study, request, json)
+
+
+def _help(study: str) -> str:
+    about = STUDIES[study].about
+    return f"{about[0].upper()}{about[1:]}."
+
+
+def _run(study: str, request: Request, json: Path | None) -> None:
+    """Run a study and print its report; exit with 1 where something is left out."""
+    text, complete = run_study(study, request, json)
+    typer.echo(text)
+    if not complete:
+        typer.echo("Some fits were left out or failed: see the lines above.", err=True)
+        raise typer.Exit(1)
 
 
 for _study in STUDIES:
-    _command(_study)
+    if _study != REAL:
+        _command(_study)
+
+
+@app.command(REAL, help=_help(REAL))
+def real(
+    sections: Sections = None,
+    n: Rows = None,
+    seed: Seed = None,
+    threads: Threads = CORES,
+    json: Json = None,
+    fresh: Fresh = False,
+    verbose: Verbose = False,
+) -> None:
+    """Sections in place of designs and methods, and data that may be absent."""
+    known = {name: (name,) for name in SECTIONS}
+    request = Request(
+        sections=tuple(_names(sections, known, "--sections")) or None,
+        n=n,
+        seed=seed,
+        processes=threads,
+        fresh=fresh,
+        verbose=verbose,
+    )
+    try:
+        _run(REAL, request, json)
+    except (MissingDataError, ImportError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error

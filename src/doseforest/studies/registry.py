@@ -18,6 +18,7 @@ from doseforest.studies import (
 )
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
 from doseforest.studies.store import Store
@@ -61,7 +62,7 @@ class SingleFit:
         return self.measure(request, clock), True
 
 
-STUDIES: dict[str, Study | SingleFit] = {
+STUDIES: dict[str, Study | SingleFit | RealStudy] = {
     "table1": Study("Table 1 of the GCF paper, every method", table1.tasks, table1.report),
     "adrf": Study("average curves on the paper's designs", adrf_figure.tasks, adrf_figure.report),
     "ablation": Study("each part of the default switched off", ablation.tasks, ablation.report),
@@ -72,6 +73,7 @@ STUDIES: dict[str, Study | SingleFit] = {
     "scaling": Study("error against the number of units", scaling.tasks, scaling.report),
     "joint": Study("doses of several components", joint.tasks, joint.report),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
+    "real": RealStudy("real data beside published numbers"),
 }
 
 

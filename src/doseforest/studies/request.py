@@ -14,6 +14,7 @@ class Request:
 
     designs: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
+    sections: tuple[str, ...] | None = None
     simulations: int | None = None
     n: int | None = None
     seed: int | None = None
@@ -24,7 +25,8 @@ class Request:
     @property
     def whole(self) -> bool:
         """Whether nothing is left out, so that results may replace the published ones."""
-        return (self.designs, self.methods, self.simulations, self.n, self.seed) == (None,) * 5
+        parts = self.designs, self.methods, self.sections, self.simulations, self.n, self.seed
+        return all(part is None for part in parts)
 
     def seeds(self, simulations: int) -> range:
         """Seeds of the simulations, of which the study has so many by default.
