@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -123,7 +124,19 @@ class AverageEffect:
         return around(self, coverage)
 
 
-def around(found: AverageElasticity | AverageEffect, coverage: float) -> tuple[float, float]:
+class Estimate(Protocol):
+    """A number with its standard error."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+
+    @property
+    def standard_error(self) -> float:
+        """Its standard error."""
+
+
+def around(found: Estimate, coverage: float) -> tuple[float, float]:
     """Ends of the normal interval of an estimate."""
     reach = normal_quantile(coverage) * found.standard_error
     return found.value - reach, found.value + reach
