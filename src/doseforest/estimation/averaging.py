@@ -43,7 +43,8 @@ class Averager:
 
         Without bias correction the values are those of least estimated error: share and bandwidth
         of the correction by residuals trade bias for noise. With it the correction is made in
-        full, by local parabolas with a bandwidth that is at most the rule of thumb's.
+        full, by local parabolas with a bandwidth that is at most the rule of thumb's; doses of
+        several components have planes still, and levels need no smoothing.
         """
         smooth = self.kernel != "exact"
         bandwidth = self._narrow if bias_correction else self.bandwidth
@@ -62,25 +63,14 @@ class Averager:
         value, error, _ = self._averaged(both, contrast, bias_correction)
         return AverageEffect(float(value[0]), float(error[0]))
 
-    def scores(self, doses: FloatArray, *, degree: int = 1) -> FloatArray:
+    def scores(self, doses: FloatArray) -> FloatArray:
         """Doubly robust scores of the units, (n_rows, n_doses).
 
         Out-of-bag curves plus what the unit's own residual says, in full: given the covariates
         their mean is mu(t, x) where the curves or the weights are right.
         """
-        rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
-        mean, said = centred_influence(
-            rows.dose,
-            self.residual,
-            doses,
-            kernel=self.kernel,
-            bandwidth=self._narrow,
-            treatment_weights=self.weights.r,
-            weights=rows.weights,
-            degree=degree,
-        )
-        return curves + mean + said
+        return curves + self._said(doses, degree=1)
 
     @property
     def _narrow(self) -> float:
@@ -97,16 +87,28 @@ class Averager:
         bandwidth of a curve that is not known.
         """
         rows = self.parts[0].rows
-        scores = self.scores(doses, degree=2 if bias_correction else 1) @ contrasts
-        value, error, covariance = average_of_units(scores, rows.weights, rows.ids)
+        curves, _ = out_of_bag(self.parts, doses)
+        scores = curves + self._said(doses, degree=2 if bias_correction else 1)
+        value, error, covariance = average_of_units(scores @ contrasts, rows.weights, rows.ids)
         if not bias_correction:
-            curves, _ = out_of_bag(self.parts, doses)
-            value, _, _ = average_of_units(
-                (curves + self.strength * self._corrections(doses)) @ contrasts,
-                rows.weights,
-                rows.ids,
-            )
+            chosen = curves + self.strength * self._corrections(doses)
+            value, _, _ = average_of_units(chosen @ contrasts, rows.weights, rows.ids)
         return value, error, covariance
+
+    def _said(self, doses: FloatArray, degree: int) -> FloatArray:
+        """What residuals add at each dose, in full, with each unit's part in its error."""
+        rows = self.parts[0].rows
+        mean, said = centred_influence(
+            rows.dose,
+            self.residual,
+            doses,
+            kernel=self.kernel,
+            bandwidth=self._narrow,
+            treatment_weights=self.weights.r,
+            weights=rows.weights,
+            degree=degree,
+        )
+        return mean + said
 
     def _corrections(self, doses: FloatArray) -> FloatArray:
         rows = self.parts[0].rows

@@ -182,7 +182,7 @@ class AverageQueries(ABC):
         ----------
         features : list of names or places, or table of shape (n_rows, n_columns), optional
             Columns of the training table, or columns for its rows; by default the covariates that
-            trees split on. Categories have an indicator for each label but the first.
+            trees split on. Categories have an indicator for each label but the most frequent.
         dose, baseline
             Of the effect; by default the forest's baseline. Not for "derivative".
         of : {"effect", "partial_effect", "derivative"}, default="effect"

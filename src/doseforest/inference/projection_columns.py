@@ -16,7 +16,7 @@ from doseforest.dtypes import FloatArray, IntArray
 def projection_columns(features: Any, rows: TrainingRows) -> tuple[FloatArray, tuple[str, ...]]:
     """Columns (n_rows, n_columns) and their names.
 
-    Numbers stand for themselves, a category for indicators of all its labels but the first.
+    Numbers stand for themselves, a category for indicators of all labels but its most frequent one.
 
     Parameters
     ----------

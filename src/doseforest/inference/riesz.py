@@ -195,8 +195,8 @@ def _moments(
 
 def _solve(gram: FloatArray, target: FloatArray, weight: float, penalty: FloatArray) -> FloatArray:
     own = np.append(1e-10, penalty[1:])  # the constant is free
-    line: FloatArray = np.linalg.solve(gram / weight + np.diag(own), target / weight)
-    return line
+    line = np.linalg.solve(gram / weight + np.diag(own), target / weight)
+    return line.astype(np.float64, copy=False)
 
 
 def _closest(columns: FloatArray, dose: FloatArray, weights: FloatArray | None) -> FloatArray:
