@@ -13,6 +13,7 @@ from doseforest.smoothing.kernel_weights import scaled_differences
 from doseforest.smoothing.kernels import Kernel
 
 LEAST_EIGENVALUE = 1e-4  # of the local moments of (1, u, u^2); .03 for a full window, .006 for half
+LEAST_LEFT = 0.1  # one less the leverage of a row, at the least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +21,9 @@ class LocalPolynomials:
     """Values at some doses, and the part of each row in their errors."""
 
     values: FloatArray  # (n_doses,)
-    influence: FloatArray  # (n_rows, n_doses) of mean 0; its mean square over n is the variance
+    influence: (
+        FloatArray  # (n_rows, n_doses) of mean 0; the sum of squares over n^2 is the variance
+    )
 
 
 def local_polynomials(
@@ -35,10 +38,11 @@ def local_polynomials(
 ) -> LocalPolynomials:
     """Fit polynomials in T - t by least squares with weights K_h(T_i - t) r_i, at every t.
 
-    The influence of a row is W_i (Y_i - f_t(T_i)), W the equivalent weights of mean 1 and f_t the
-    polynomial at t: the sandwich form, in which only what the local fit leaves counts as noise. The
-    bandwidth doubles at the edges, see `edge_bandwidths`. Where the local doses do not carry the
-    polynomial, its degree is lowered.
+    The influence of a row is W_i (Y_i - f_t(T_i)) / (1 - l_i), W the equivalent weights of mean 1,
+    f_t the polynomial at t and l its leverages: but for a constant, n times the change of the value
+    when the row is left out. Only what the local fit leaves counts as noise. The bandwidth doubles
+    at the edges, see `edge_bandwidths`. Where the local doses do not carry the polynomial, its
+    degree is lowered.
 
     Parameters
     ----------
@@ -74,19 +78,27 @@ def local_polynomials(
             f"positive weight. Got {grid[place]}, which has none within bandwidth "
             f"{widths[place]}, instead."
         )
-    coefficients, first = _solved(moments, crossed, degree)
+    coefficients, first, form = _solved(moments, crossed, degree)
     influence = np.empty((len(dose), len(grid)))
     for rows, u in scaled_differences(dose, grid, widths):
-        fitted, tilt = _horner(coefficients, u), _horner(first, u)
-        share = own.value(u) * row_weights[rows, None] * (len(dose) / moments[:, 0])
-        influence[rows] = share * tilt * (outcome[rows, None] - fitted)
-    return LocalPolynomials(coefficients[:, 0], influence)
+        share = own.value(u) * row_weights[rows, None] / moments[:, 0]
+        left = outcome[rows, None] - _horner(coefficients, u)
+        without = np.maximum(1 - share * _horner(form, u), LEAST_LEFT)
+        influence[rows] = len(dose) * share * _horner(first, u) * left / without
+    return LocalPolynomials(coefficients[:, 0], influence - influence.mean(axis=0))
 
 
-def _solved(moments: FloatArray, crossed: FloatArray, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of the polynomials, and the first row of the inverse moments, (n_doses, d)."""
+def _solved(
+    moments: FloatArray, crossed: FloatArray, degree: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients of polynomials in u, one for each dose.
+
+    Of the fits; of what turns kernel weights into equivalent ones, the first row of the inverse
+    moments; and of the quadratic form of the inverse, which leverages are of.
+    """
     means, targets = moments / moments[:, :1], crossed / moments[:, :1]
     coefficients, first = np.zeros(crossed.shape), np.zeros(crossed.shape)
+    form = np.zeros(moments.shape)
     left = np.arange(len(moments))
     for own in range(degree, -1, -1):
         places = np.add.outer(np.arange(own + 1), np.arange(own + 1))
@@ -96,8 +108,10 @@ def _solved(moments: FloatArray, crossed: FloatArray, degree: int) -> tuple[Floa
         inverse = np.linalg.inv(gram[carried])
         coefficients[done, : own + 1] = np.einsum("kij,kj->ki", inverse, targets[done, : own + 1])
         first[done, : own + 1] = inverse[:, 0]
+        for power in range(2 * own + 1):
+            form[done, power] = inverse[:, places == power].sum(axis=1)
         left = left[~carried]
-    return coefficients, first
+    return coefficients, first, form
 
 
 def _horner(coefficients: FloatArray, u: FloatArray) -> FloatArray:
