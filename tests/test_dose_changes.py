@@ -11,6 +11,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, load_forest
+from doseforest.corrections.parts import out_of_bag, own_out_of_bag
 from doseforest.inference.moves import Move, shift_contrast, shift_of, slope_contrast
 from doseforest.inference.representers import known_part
 from doseforest.inference.riesz import fit_riesz_terms, representer
@@ -315,6 +316,19 @@ def test_units_have_shift_effects_in_training_and_in_serving(blind):
             model.shift_effects(x, 1e6, step)
     named = loaded.set_output(transform="pandas").shift_effects(x, ends.high, factor=0.9)
     assert named.name == "shift_effect"
+
+
+@pytest.mark.parametrize(
+    "options", [{"correction": "stabilized"}, {"correction": "orthogonal", "honesty": "swap"}]
+)
+def test_every_correction_has_its_out_of_bag_outcomes(options):
+    x, dose, y = confounded_rows(300, seed=4)
+    forest = plain_forest(n_trees=20, min_node_size=20, **options).fit(x, y, treatment=dose)
+    found = forest.average_derivative()
+    assert found.value == pytest.approx(2.5, abs=4 * found.standard_error)
+    assert found.standard_error < 0.2  # .09 where the curves are right
+    observed = own_out_of_bag(forest._parts, dose[:, None])[:, 0]
+    np.testing.assert_allclose(observed, out_of_bag(forest._parts, forest._fit_plan.grid)[1])
 
 
 def test_unfitted_forests_say_so():
