@@ -15,14 +15,12 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
 from doseforest.corrections.paper import CRITERIA
 from doseforest.corrections.parts import mean_weights, reports
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.training_rows import FeatureRoles, TrainingRows, check_training
 from doseforest.dtypes import DoseArray
 from doseforest.estimation import overlap
-from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.bandwidths import BANDWIDTH_RULES
 from doseforest.estimation.distilling import distill
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid, support_grid
@@ -32,6 +30,7 @@ from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.inference.average_queries import AverageQueries
 from doseforest.inspection.dose_axes import dose_labels
 from doseforest.inspection.effect_views import EffectViews
 from doseforest.inspection.pictures import series_label
@@ -46,7 +45,7 @@ from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.nuisance.encoded_models import EncodedFit
 from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.regressor_model import RegressorFit
-from doseforest.prediction.curve_effects import dose_table, each_its_own, one_dose
+from doseforest.prediction.curve_effects import dose_table, each_its_own
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
@@ -66,6 +65,7 @@ from doseforest.treatments.vectors import is_record, plain_dose, plain_doses
 
 class GeneralizedCausalForest(
     EstimatorOutput,
+    AverageQueries,
     EffectViews,
     EffectMethods,
     BaseEstimator,  # type: ignore[misc]
@@ -427,38 +427,10 @@ class GeneralizedCausalForest(
             del self.feature_names_in_
         self._parts, self._fit_plan = parts, plan
         self._labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
-        self._averager: Averager | None = None
+        self._forget_averages()
         if self.verbose:
             print(plan.stopwatch.report())
         return self
-
-    def average_dose_response(self, doses: Any = None) -> AverageDoseResponse:
-        """Average outcome of the training population at each dose, doubly robust.
-
-        The mean of the units' out-of-bag curves plus a weighted local mean of their residuals;
-        see ``density`` for the weights, which are chosen at the first call.
-
-        Parameters
-        ----------
-        doses : array of shape (n_doses,), optional
-            By default the forest's grid.
-
-        Returns
-        -------
-        AverageDoseResponse
-            With ``doses``, ``values``, ``standard_errors``, ``covariance`` and ``elasticity()``.
-        """
-        averager = self._averages()
-        asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)
-        return averager.average_curve(check_doses(asked[0], self.model_.support))
-
-    def average_effect(self, dose: Any, baseline: Any = None) -> AverageEffect:
-        """Average effect of a dose against the baseline, with its standard error."""
-        averager = self._averages()
-        start = self.baseline_ if baseline is None else baseline
-        both = [one_dose(own, "dose", self.n_components) for own in (start, dose)]
-        first, second = check_doses(np.array(both), self.model_.support, "dose")
-        return averager.average_effect(second, first)
 
     def supported(self, X: Any, doses: Any = None) -> NDArray[np.bool_]:
         """Whether each unit could well have had each dose, shape (n_units, n_doses).
@@ -562,13 +534,6 @@ class GeneralizedCausalForest(
     def _model(self) -> EffectForest:
         check_is_fitted(self)
         return self.model_
-
-    def _averages(self) -> Averager:
-        check_is_fitted(self)
-        if self._averager is None:
-            self._averager = prepare_averages(self._parts, self._fit_plan)
-        averager: Averager = self._averager
-        return averager
 
     def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]

@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.intervals import normal_quantile, simultaneous_quantile
 from doseforest.smoothing.boundary import local_constant_weights, local_linear_weights
 from doseforest.smoothing.kernels import Kernel
+from doseforest.smoothing.local_polynomials import local_polynomials
+from doseforest.treatments.vectors import is_record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AverageDoseResponse:
-    """The average dose-response function (ADRF) at some doses."""
+    """The average dose-response function (ADRF) at some doses.
+
+    Examples
+    --------
+    >>> curve = AverageDoseResponse(
+    ...     np.array([0.0, 1.0]), np.array([2.0, 3.0]), np.array([0.1, 0.2]),
+    ...     covariance=np.diag([0.01, 0.04]))
+    >>> curve.interval()[0].round(2), curve.interval()[1].round(2)
+    (array([1.8 , 2.61]), array([2.2 , 3.39]))
+    >>> curve.band()[0].round(2)
+    array([1.78, 2.56])
+    """
 
     doses: FloatArray  # (n_doses,) or (n_doses, n_components)
     values: FloatArray  # (n_doses,)
     standard_errors: FloatArray  # (n_doses,)
     covariance: FloatArray  # (n_doses, n_doses) of the values
+    bandwidth: float | None = None  # of the values; None: doses are matched, not smoothed
+    method: str = "least_error"  # or "bias_corrected", see `Averager.average_curve`
+
+    def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends, (n_doses,) each: every dose is covered with this chance."""
+        return self._around(normal_quantile(coverage))
+
+    def band(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper ends, (n_doses,) each: all doses at once are covered with this chance.
+
+        The values move together as their covariance says: a Gaussian multiplier bootstrap of the
+        largest deviation in standard errors, with one multiplier for each unit, or for each group,
+        shared by all doses.
+        """
+        return self._around(simultaneous_quantile(self.covariance, coverage))
+
+    def _around(self, reach: float) -> tuple[FloatArray, FloatArray]:
+        return (
+            self.values - reach * self.standard_errors,
+            self.values + reach * self.standard_errors,
+        )
 
     def elasticity(self) -> AverageElasticity:
         """Per cent by which the average outcome changes when the dose rises by one per cent.
@@ -65,13 +101,45 @@ class AverageElasticity:
     value: float
     standard_error: float
 
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end."""
+        return around(self, coverage)
+
 
 @dataclass(frozen=True, slots=True)
 class AverageEffect:
-    """The mean over units of the outcome at a dose less that at the baseline."""
+    """The mean over units of the outcome at a dose less that at the baseline.
+
+    Examples
+    --------
+    >>> AverageEffect(2.0, 0.5).interval(coverage=0.9)
+    (1.177..., 2.822...)
+    """
 
     value: float
     standard_error: float
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end."""
+        return around(self, coverage)
+
+
+class Estimate(Protocol):
+    """A number with its standard error."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+
+    @property
+    def standard_error(self) -> float:
+        """Its standard error."""
+
+
+def around(found: Estimate, coverage: float) -> tuple[float, float]:
+    """Ends of the normal interval of an estimate."""
+    reach = normal_quantile(coverage) * found.standard_error
+    return found.value - reach, found.value + reach
 
 
 def residual_influence(
@@ -115,6 +183,58 @@ def residual_influence(
         smooth /= np.where(weights > 0, weights, 1.0)[:, None]
     smooth *= residual[:, None]
     return smooth
+
+
+def centred_influence(
+    dose: FloatArray,
+    residual: FloatArray,
+    doses: FloatArray,
+    *,
+    kernel: str | Kernel,
+    bandwidth: float,
+    treatment_weights: FloatArray,
+    weights: FloatArray | None = None,
+    degree: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """What residuals add to the average outcome at each dose, and what each adds to its error.
+
+    Of the shapes (n_doses,) and (n_units, n_doses), for the arguments of `residual_influence`. The
+    weights W of a stabilised mean are divided by their own mean, so a unit moves the mean by
+    W_i (e_i - c(t)), c(t) the mean of W e, and not by W_i e_i: where the outcome model is off, c is
+    large and W_i e_i overstates the error. A local line or parabola takes the place of c.
+
+    Parameters
+    ----------
+    degree : {1, 2}
+        Of the local polynomials; doses of few levels or several components have means.
+
+    Examples
+    --------
+    >>> dose = np.linspace(0.0, 1.0, 101)
+    >>> mean, said = centred_influence(
+    ...     dose, 7 + 2 * dose, np.array([0.5]),
+    ...     kernel="epanechnikov", bandwidth=0.2, treatment_weights=np.ones(101))
+    >>> mean, bool(abs(said).max() < 1e-9)
+    (array([8.]), True)
+    """
+    if kernel == "exact" or is_record(dose):
+        smooth = residual_influence(
+            dose,
+            np.ones(len(dose)),
+            doses,
+            kernel=kernel,
+            bandwidth=bandwidth,
+            treatment_weights=treatment_weights,
+            weights=weights,
+        )
+        mean: FloatArray = np.average(smooth * residual[:, None], axis=0, weights=weights)
+        return mean, smooth * (residual[:, None] - mean)
+    own = treatment_weights if weights is None else treatment_weights * weights
+    fit = local_polynomials(dose, residual, doses, bandwidth, kernel, own, degree=degree)
+    if weights is None:
+        return fit.values, fit.influence
+    # They come back in the mean over units.
+    return fit.values, fit.influence / np.where(weights > 0, weights, 1.0)[:, None]
 
 
 def average_of_units(

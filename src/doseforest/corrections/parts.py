@@ -50,6 +50,11 @@ class TrainedPart:
         added: AddedCurves = self.fitted.added
         return self.outcome.curves_out_of_fold(self.rows.X, doses) + added.curves(doses)
 
+    def outcomes_out_of_bag(self, doses: FloatArray) -> FloatArray:
+        """The same at doses of each row's own, (n_rows, n_doses)."""
+        added = [self.fitted.added.observed(column) for column in doses.T]
+        return self.outcome.curves_out_of_fold(self.rows.X, doses) + np.stack(added, axis=1)
+
     def observed_out_of_bag(self) -> FloatArray:
         """The same at each row's own dose."""
         return self.outcome.observed + self.fitted.added.observed(self.rows.dose)
@@ -82,3 +87,13 @@ def out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> tuple[Float
         curves[unseen] = part.curves_out_of_bag(doses)[unseen]
         observed[unseen] = part.observed_out_of_bag()[unseen]
     return curves, observed
+
+
+def own_out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> FloatArray:
+    """Outcomes of all rows at doses of each row's own, (n_rows, n_doses)."""
+    outcomes = parts[0].outcomes_out_of_bag(doses)
+    for part in parts[1:]:
+        assert part.rows.grows is not None  # several parts are halves
+        unseen = ~part.rows.grows
+        outcomes[unseen] = part.outcomes_out_of_bag(doses)[unseen]
+    return outcomes

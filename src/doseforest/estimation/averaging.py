@@ -11,6 +11,7 @@ from doseforest.corrections.averages import (
     AverageDoseResponse,
     AverageEffect,
     average_of_units,
+    centred_influence,
     residual_influence,
 )
 from doseforest.corrections.parts import TrainedPart, out_of_bag
@@ -35,17 +36,49 @@ class Averager:
     bandwidth: float
     error_bandwidth: float  # of standard errors
 
-    def average_curve(self, doses: FloatArray) -> AverageDoseResponse:
-        """Average outcome at each dose with standard errors."""
-        return AverageDoseResponse(plain_doses(doses), *self._averaged(doses, np.eye(len(doses))))
+    def average_curve(
+        self, doses: FloatArray, *, bias_correction: bool = False
+    ) -> AverageDoseResponse:
+        """Average outcome at each dose with standard errors.
 
-    def average_effect(self, dose: Any, baseline: Any) -> AverageEffect:
+        Without bias correction the values are those of least estimated error: share and bandwidth
+        of the correction by residuals trade bias for noise. With it the correction is made in
+        full, by local parabolas with a bandwidth that is at most the rule of thumb's; doses of
+        several components have planes still, and levels need no smoothing.
+        """
+        smooth = self.kernel != "exact"
+        bandwidth = self._narrow if bias_correction else self.bandwidth
+        return AverageDoseResponse(
+            plain_doses(doses),
+            *self._averaged(doses, np.eye(len(doses)), bias_correction),
+            bandwidth=bandwidth if smooth else None,
+            method="bias_corrected" if bias_correction else "least_error",
+        )
+
+    def average_effect(
+        self, dose: Any, baseline: Any, *, bias_correction: bool = False
+    ) -> AverageEffect:
         """Average outcome at a dose less that at the baseline."""
-        value, error, _ = self._averaged(np.array([baseline, dose]), np.array([[-1.0], [1.0]]))
+        both, contrast = np.array([baseline, dose]), np.array([[-1.0], [1.0]])
+        value, error, _ = self._averaged(both, contrast, bias_correction)
         return AverageEffect(float(value[0]), float(error[0]))
 
+    def scores(self, doses: FloatArray) -> FloatArray:
+        """Doubly robust scores of the units, (n_rows, n_doses).
+
+        Out-of-bag curves plus what the unit's own residual says, in full: given the covariates
+        their mean is mu(t, x) where the curves or the weights are right.
+        """
+        curves, _ = out_of_bag(self.parts, doses)
+        return curves + self._said(doses, degree=1)
+
+    @property
+    def _narrow(self) -> float:
+        """The bandwidth of a curve that is not known."""
+        return min(self.bandwidth, self.error_bandwidth)
+
     def _averaged(
-        self, doses: FloatArray, contrasts: FloatArray
+        self, doses: FloatArray, contrasts: FloatArray, bias_correction: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Contrasts (n_doses, k) of the average curve, their standard errors and covariance.
 
@@ -55,25 +88,36 @@ class Averager:
         """
         rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
-        value, _, _ = average_of_units(
-            (curves + self.strength * self._corrections(doses, self.bandwidth)) @ contrasts,
-            rows.weights,
-            rows.ids,
-        )
-        narrow = min(self.bandwidth, self.error_bandwidth)
-        _, error, covariance = average_of_units(
-            (curves + self._corrections(doses, narrow)) @ contrasts, rows.weights, rows.ids
-        )
+        scores = curves + self._said(doses, degree=2 if bias_correction else 1)
+        value, error, covariance = average_of_units(scores @ contrasts, rows.weights, rows.ids)
+        if not bias_correction:
+            chosen = curves + self.strength * self._corrections(doses)
+            value, _, _ = average_of_units(chosen @ contrasts, rows.weights, rows.ids)
         return value, error, covariance
 
-    def _corrections(self, doses: FloatArray, bandwidth: float) -> FloatArray:
+    def _said(self, doses: FloatArray, degree: int) -> FloatArray:
+        """What residuals add at each dose, in full, with each unit's part in its error."""
+        rows = self.parts[0].rows
+        mean, said = centred_influence(
+            rows.dose,
+            self.residual,
+            doses,
+            kernel=self.kernel,
+            bandwidth=self._narrow,
+            treatment_weights=self.weights.r,
+            weights=rows.weights,
+            degree=degree,
+        )
+        return mean + said
+
+    def _corrections(self, doses: FloatArray) -> FloatArray:
         rows = self.parts[0].rows
         return residual_influence(
             rows.dose,
             self.residual,
             doses,
             kernel=self.kernel,
-            bandwidth=bandwidth,
+            bandwidth=self.bandwidth,
             treatment_weights=self.weights.r,
             weights=rows.weights,
         )

@@ -13,6 +13,7 @@ import numpy as np
 from doseforest.data.categories import recoded
 from doseforest.data.table import BlockSource, Categories, as_table
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.inference.shift_effects import ShiftEffects
 from doseforest.inspection.curve_views import CurveViews
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
@@ -93,7 +94,7 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(FramedAnswers, CurveViews, CurveEffects):
+class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property
@@ -255,16 +256,20 @@ class EffectForest(EffectMethods):
                 f"The 'component' parameter must be an int from 0 to {self.n_components - 1}, the "
                 f"component of the dose that changes. Got {component!r} instead."
             )
-        bases = (getattr(part.correction, "basis", None) for part in self.parts)
-        parts = (component_of(basis, place) for basis in bases)
-        levels = next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), None)
-        if levels is not None:
+        levels = self.levels(place)
+        if levels:
             raise ValueError(
                 "The 'dose' parameter must be a quantity for an elasticity. This forest knows the "
                 f"levels {list(levels)} alone: compare two of them by partial_effect, or fit it "
                 "with basis='legendre'."
             )
         return place
+
+    def levels(self, place: int = 0) -> tuple[float, ...]:
+        """Levels of a component of the dose that the forest knows nothing between, if any."""
+        bases = (getattr(part.correction, "basis", None) for part in self.parts)
+        parts = (component_of(basis, place) for basis in bases)
+        return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
         """Curves of checked units at checked doses, see `dose_response`; categories are codes."""

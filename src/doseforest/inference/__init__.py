@@ -1,0 +1,1 @@
+"""Averages with intervals: curves, slopes, shifts of the dose, projections on covariates."""

@@ -1,0 +1,70 @@
+"""Intervals of estimates that are about normal: one by one, and for many at once."""
+
+from __future__ import annotations
+
+from numbers import Real
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray
+
+N_DRAWS = 20_000  # of the largest deviation; its 95 % quantile is then off by about .01
+SEED = 7
+
+
+def checked_coverage(coverage: Any) -> float:
+    """Return a coverage between 0 and 1, or raise.
+
+    >>> checked_coverage(0.95)
+    0.95
+    """
+    is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
+    if not is_number or not 0 < coverage < 1:
+        raise ValueError(
+            f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
+        )
+    return float(coverage)
+
+
+def normal_quantile(coverage: Any) -> float:
+    """Standard errors on either side that a normal estimate lies within, with this chance.
+
+    >>> round(normal_quantile(0.95), 3)
+    1.96
+    """
+    return NormalDist().inv_cdf((1 + checked_coverage(coverage)) / 2)
+
+
+def simultaneous_quantile(covariance: FloatArray, coverage: Any = 0.95) -> float:
+    """Standard errors within which all of several normal estimates lie at once.
+
+    Gaussian multipliers, one for each unit (or cluster) and the same for all estimates, make of the
+    units' influences a normal vector with their covariance: its law is drawn from directly. It is
+    the quantile of the largest deviation in standard errors, from draws with a fixed seed.
+
+    Parameters
+    ----------
+    covariance : array of shape (n, n)
+        Of the estimates; those without variance do not count.
+    coverage : float, default=0.95
+
+    Examples
+    --------
+    >>> round(simultaneous_quantile(np.eye(1)), 1), round(simultaneous_quantile(np.eye(10)), 1)
+    (2.0, 2.8)
+    """
+    asked = checked_coverage(coverage)
+    scale = np.sqrt(np.diag(covariance))
+    varies = scale > 0
+    if not varies.any():
+        return normal_quantile(asked)
+    scale = scale[varies]
+    correlation = covariance[np.ix_(varies, varies)] / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws = np.random.default_rng(SEED).standard_normal((N_DRAWS, len(scale)))
+    largest = np.abs(draws @ root.T).max(axis=1)
+    # Of one estimate the normal quantile is known; draws would only add their noise.
+    return max(float(np.quantile(largest, asked)), normal_quantile(asked))
