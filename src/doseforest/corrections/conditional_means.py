@@ -121,6 +121,6 @@ def _fit_predict(
 
     parameters = {**BOOSTING, "seed": seed % 2**31}
     data = lightgbm.Dataset(X, target, weight=weights, params=parameters)
-    booster = lightgbm.train(parameters, data, N_TREES)
+    booster = lightgbm.train(parameters, data, N_TREES, keep_training_booster=True)
     predicted: FloatArray = np.asarray(booster.predict(queries, num_threads=1), np.float64)
     return predicted

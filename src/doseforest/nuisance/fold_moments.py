@@ -36,17 +36,29 @@ class FoldMoments:
     def without(self, fold: int | None) -> FoldMoments:
         """Moments of all folds but one, or of all, as a single fold."""
         kept = [f for f in range(self.n_folds) if f != fold]
+        gram = self.gram[kept[:1]]
+        for other in kept[1:]:
+            gram += self.gram[other]  # the largest of the sums, without a copy of all that it adds
         return FoldMoments(
-            self.gram[kept].sum(axis=0, keepdims=True),
+            gram,
             self.cross[kept].sum(axis=0, keepdims=True),
             self.square[kept].sum(keepdims=True),
             self.weight[kept].sum(keepdims=True),
         )
 
-    def squared_error(self, fold: int, coefficients: FloatArray, columns: IntArray) -> float:
+    def only(self, columns: IntArray, fold: int = 0) -> FoldMoments:
+        """Moments of some columns in one fold, as a single fold."""
+        return FoldMoments(
+            self.gram[fold][np.ix_(columns, columns)][None],
+            self.cross[fold][columns][None],
+            self.square[[fold]],
+            self.weight[[fold]],
+        )
+
+    def squared_error(self, fold: int, coefficients: FloatArray) -> float:
         """Sum of squared errors of a fit on one fold."""
-        gram = self.gram[fold][np.ix_(columns, columns)]
-        explained = 2 * self.cross[fold][columns] @ coefficients
+        explained = 2 * self.cross[fold] @ coefficients
+        gram = self.gram[fold]
         return float(self.square[fold] - explained + coefficients @ gram @ coefficients)
 
 

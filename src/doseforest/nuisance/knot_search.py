@@ -51,24 +51,30 @@ class _Sums:
     outcome: FloatArray  # B e
     slope: FloatArray  # x B e
 
-    def steps(self, edges: FloatArray) -> FloatArray:
+    @property
+    def lines(self) -> FloatArray:
+        """What solves for the coefficients of B and x B, (2, 2)."""
+        inverse: FloatArray = np.linalg.pinv(
+            np.array([[self.square[0], self.line[0]], [self.line[0], self.bend[0]]])
+        )
+        return inverse
+
+    def steps(self, edges: FloatArray, lines: FloatArray) -> FloatArray:
         """What adding a step at each edge explains."""
         with_lines = np.stack([self.square[1:], self.line[1:]])
-        return self._explained(with_lines, self.square[1:], self.outcome[1:])
+        return self._explained(lines, with_lines, self.square[1:], self.outcome[1:])
 
-    def hinges(self, edges: FloatArray) -> FloatArray:
+    def hinges(self, edges: FloatArray, lines: FloatArray) -> FloatArray:
         """What adding a hinge at each edge explains."""
         square, line, bend = self.square[1:], self.line[1:], self.bend[1:]
         with_lines = np.stack([line - edges * square, bend - edges * line])
         own = bend - 2 * edges * line + edges**2 * square
-        return self._explained(with_lines, own, self.slope[1:] - edges * self.outcome[1:])
+        outcome = self.slope[1:] - edges * self.outcome[1:]
+        return self._explained(lines, with_lines, own, outcome)
 
     def _explained(
-        self, with_lines: FloatArray, square: FloatArray, outcome: FloatArray
+        self, lines: FloatArray, with_lines: FloatArray, square: FloatArray, outcome: FloatArray
     ) -> FloatArray:
-        lines = np.linalg.pinv(
-            np.array([[self.square[0], self.line[0]], [self.line[0], self.bend[0]]])
-        )
         left = square - (with_lines * (lines @ with_lines)).sum(axis=0)
         partial = outcome - with_lines.T @ (lines @ np.array([self.outcome[0], self.slope[0]]))
         share = self.weight[1:] / max(self.weight[0], 1e-300)
@@ -127,8 +133,9 @@ def search_knots(
             for search in range(n_searches):
                 kept = [fold for fold in range(n_folds) if fold != search]
                 own = _Sums(*by_fold[:, kept].sum(axis=1))
+                lines = own.lines
                 for kind, explained in KINDS.items():
-                    gains = explained(own, edges)
+                    gains = explained(own, edges, lines)
                     best = int(gains.argmax())
                     if gains[best] > 0:
                         found[kind][search].append((gains[best], int(feature), edges[best]))

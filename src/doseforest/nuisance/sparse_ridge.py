@@ -58,18 +58,20 @@ def fit_sparse(
         rest = moments.without(fold)
         for step, chosen in enumerate(lasso_paths(rest, places[fold], penalty)):
             columns = _columns(chosen, penalty)
+            seen, unseen = rest.only(columns), moments.only(columns, fold)
             for r, ridge in enumerate(RIDGES):
-                own = solve(rest, columns, _ridge_penalty(rest, columns, penalty, ridge))
-                errors[step, r] += moments.squared_error(fold, own, columns)
+                own = solve(seen, _ridge_penalty(seen, penalty, ridge))
+                errors[step, r] += unseen.squared_error(0, own)
                 fits[fold, step, r] = _spread(own, columns, moments.gram.shape[1])
     step, r = (int(place) for place in np.unravel_index(int(errors.argmin()), errors.shape))
     total = moments.without(None)
     columns = _columns(lasso_paths(total, places[None], penalty)[step], penalty)
-    full_penalty = _ridge_penalty(total, columns, penalty, RIDGES[r])
+    chosen_total = total.only(columns)
+    full_penalty = _ridge_penalty(chosen_total, penalty, RIDGES[r])
     return SparseFit(
         columns=columns,
         per_row=full_penalty / total.weight[0],
-        coefficients=solve(total, columns, full_penalty),
+        coefficients=solve(chosen_total, full_penalty),
         without=np.stack([fits[fold, step, r] for fold in range(moments.n_folds)]),
         error=float(errors[step, r]),
     )
@@ -77,9 +79,8 @@ def fit_sparse(
 
 def best_share(moments: FoldMoments, first: SparseFit, second: SparseFit) -> float:
     """Share of the second fit in the mixture with the smallest error on folds not seen."""
-    every = np.arange(moments.gram.shape[1])
     middle = sum(
-        moments.squared_error(fold, (first.without[fold] + second.without[fold]) / 2, every)
+        moments.squared_error(fold, (first.without[fold] + second.without[fold]) / 2)
         for fold in range(moments.n_folds)
     )
     # The error is a parabola in the share, known from its values at 0, 1/2 and 1.
@@ -133,18 +134,19 @@ def lasso_paths(total: FoldMoments, places: IntArray, penalty: FloatArray) -> li
     return chosen
 
 
-def _ridge_penalty(
-    total: FoldMoments, columns: IntArray, penalty: FloatArray, ridge: float
-) -> FloatArray:
-    terms = columns[len(penalty) :]
-    spread = total.gram[0][terms, terms]
+def _ridge_penalty(total: FoldMoments, penalty: FloatArray, ridge: float) -> FloatArray:
+    spread = np.diag(total.gram[0])[len(penalty) :]
     return np.concatenate([total.weight[0] * penalty, ridge * spread])
 
 
-def solve(total: FoldMoments, columns: IntArray, penalty: FloatArray) -> FloatArray:
-    """Coefficients of chosen columns by least squares with a penalty on each."""
-    matrix = total.gram[0][np.ix_(columns, columns)] + np.diag(penalty + 1e-10)
+def solve(total: FoldMoments, penalty: FloatArray) -> FloatArray:
+    """Coefficients by least squares with a penalty on each column."""
+    matrix = total.gram[0].copy()
+    diagonal = np.diag_indices(len(penalty))
+    matrix[diagonal] += penalty + 1e-10
     # Steps and hinges can be collinear to the last digit: the jitter keeps the factor positive.
-    matrix[np.diag_indices(len(columns))] *= 1 + JITTER
-    coefficients: FloatArray = cho_solve(cho_factor(matrix), total.cross[0][columns])
+    matrix[diagonal] *= 1 + JITTER
+    coefficients: FloatArray = cho_solve(
+        cho_factor(matrix, overwrite_a=True, check_finite=False), total.cross[0], check_finite=False
+    )
     return coefficients

@@ -150,7 +150,7 @@ def _search(
 ) -> tuple[FoundKnots, FoundKnots]:
     """Hinges and steps of covariates with many values, in what the main effects leave."""
     total = mains.without(None)
-    coefficients = solve(total, np.arange(design.n_mains), total.weight[0] * penalty)
+    coefficients = solve(total, total.weight[0] * penalty)
     residual = y - linear_predictor(design.mains, coefficients, len(y))
     functions = design.basis.evaluate(design.dose)[:, : design.n_products]
     values = design.terms.standardised(design.X)
@@ -178,14 +178,13 @@ def _known_terms(
 
 
 def _choose_curvature(design: Design, mains: FoldMoments) -> float:
-    columns = np.arange(design.n_mains)
     errors = []
     for curvature in CURVATURES:
         error = 0.0
         for fold in range(N_FOLDS):
             rest = mains.without(fold)
             penalty = rest.weight[0] * design.penalty(curvature)
-            error += mains.squared_error(fold, solve(rest, columns, penalty), columns)
+            error += mains.squared_error(fold, solve(rest, penalty))
         errors.append(error)
     return CURVATURES[int(np.argmin(errors))]
 

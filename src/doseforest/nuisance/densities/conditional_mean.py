@@ -172,14 +172,12 @@ def _lines(
     """Ridge lines without each fold, (n_folds, 1 + n_columns), with the best penalty for all."""
     wide = np.column_stack([np.ones(len(y)), columns])
     moments = sum_moments(wide.__getitem__, wide.shape[1], y, weights, folds, n_folds)
-    every = np.arange(wide.shape[1])
     tried = [
         np.array([_ridge(moments.without(fold), ridge) for fold in range(n_folds)])
         for ridge in RIDGES
     ]
     errors = [
-        sum(moments.squared_error(fold, line, every) for fold, line in enumerate(lines))
-        for lines in tried
+        sum(moments.squared_error(fold, line) for fold, line in enumerate(lines)) for lines in tried
     ]
     return tried[int(np.argmin(errors))]
 
