@@ -73,7 +73,9 @@ def test_moments_by_fold_add_up_to_those_of_all_rows():
     coefficients = np.array([0.3, -1.0])
     gaps = y - z[:, [0, 2]] @ coefficients
     direct = (weights * gaps**2)[folds == 2].sum()
-    assert moments.squared_error(2, coefficients, np.array([0, 2])) == pytest.approx(direct)
+    assert moments.only(np.array([0, 2]), fold=2).squared_error(0, coefficients) == pytest.approx(
+        direct
+    )
 
 
 # --- the spline core ---------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def fit_logistic(
     for _ in range(NEWTON_STEPS):
         response, variance = fit.working(y, MIN_VARIANCE)
         total = sum_moments(columns_of, n_columns, response, weights * variance, one_fold, 1)
-        coefficients = solve(total, np.arange(n_columns), total.weight[0] * penalty)
+        coefficients = solve(total, total.weight[0] * penalty)
         change = float(np.abs(coefficients - fit.coefficients).max())
         fit = LogisticFit(coefficients, linear_predictor(columns_of, coefficients, len(y)))
         if change < 1e-6 * (1 + np.abs(coefficients).max()):

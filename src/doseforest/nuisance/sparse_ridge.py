@@ -146,7 +146,5 @@ def solve(total: FoldMoments, penalty: FloatArray) -> FloatArray:
     matrix[diagonal] += penalty + 1e-10
     # Steps and hinges can be collinear to the last digit: the jitter keeps the factor positive.
     matrix[diagonal] *= 1 + JITTER
-    coefficients: FloatArray = cho_solve(
-        cho_factor(matrix, overwrite_a=True, check_finite=False), total.cross[0], check_finite=False
-    )
+    coefficients: FloatArray = cho_solve(cho_factor(matrix, overwrite_a=True), total.cross[0])
     return coefficients
