@@ -32,6 +32,7 @@ from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.inference.trust_methods import TrustMethods
 from doseforest.inspection.dose_axes import dose_labels
 from doseforest.inspection.effect_views import EffectViews
 from doseforest.inspection.pictures import series_label
@@ -66,6 +67,7 @@ from doseforest.treatments.vectors import is_record, plain_dose, plain_doses
 
 class GeneralizedCausalForest(
     EstimatorOutput,
+    TrustMethods,
     EffectViews,
     EffectMethods,
     BaseEstimator,  # type: ignore[misc]

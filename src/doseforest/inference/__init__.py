@@ -1,0 +1,1 @@
+"""How far answers can be trusted: intervals, tests, shapes, sensitivity."""
