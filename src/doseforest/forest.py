@@ -67,9 +67,9 @@ from doseforest.treatments.vectors import is_record, plain_dose, plain_doses
 
 class GeneralizedCausalForest(
     EstimatorOutput,
-    TrustMethods,
     EffectViews,
     EffectMethods,
+    TrustMethods,
     BaseEstimator,  # type: ignore[misc]
 ):
     """Dose-response curves of units, by an outcome model that honest forests correct.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from doseforest.inference.heterogeneity_methods import HeterogeneityMethods
 from doseforest.inference.shape_methods import ShapeMethods
 
 
-class TrustMethods(ShapeMethods):
-    """Shapes of a `GeneralizedCausalForest`."""
+class TrustMethods(ShapeMethods, HeterogeneityMethods):
+    """Shapes and tests of heterogeneity of a `GeneralizedCausalForest`."""
