@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from doseforest.inference.doubt_methods import DoubtMethods
 from doseforest.inference.heterogeneity_methods import HeterogeneityMethods
 from doseforest.inference.shape_methods import ShapeMethods
 
 
-class TrustMethods(ShapeMethods, HeterogeneityMethods):
-    """Shapes and tests of heterogeneity of a `GeneralizedCausalForest`."""
+class TrustMethods(ShapeMethods, HeterogeneityMethods, DoubtMethods):
+    """Shapes, tests of heterogeneity, sensitivity and refuters of a `GeneralizedCausalForest`."""
