@@ -146,6 +146,8 @@ def test_sensitivity_can_be_drawn(short):
         "x[0]",
         "x[1]",
     ]
+    labels = {text.get_text() for text in ax.texts}
+    assert f"{0.4 * short.value:.3g}" in labels  # where four tenths of the effect are left
     with pytest.raises(ValueError, match=r"'most' parameter must be a float in \(0, 1\). Got 2"):
         short.plot(most=2)
     assert short.plot(most=0.5).get_xlim()[1] == pytest.approx(0.5)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 N_STRENGTHS = 81
 LEAST_DRAWN = 0.02
+SHARES_LEFT = np.array([-0.5, 0.2, 0.4, 0.6, 0.8])  # of the effect, each a line
 
 
 def plot_sensitivity(
@@ -31,8 +32,11 @@ def plot_sensitivity(
     bias = scale * np.sqrt(of_outcome * of_dose / (1 - of_dose))
     sign = 1.0 if found.value >= 0 else -1.0
     left = found.value - sign * bias
-    lines = ax.contour(of_dose, of_outcome, left, levels=8, colors=BLUE, linewidths=0.8)
-    ax.clabel(lines, fontsize="x-small", fmt="%.3g")
+    if found.value != 0:
+        levels = np.sort(found.value * SHARES_LEFT)
+        style = {"colors": BLUE, "linewidths": 0.8, "linestyles": "solid"}
+        lines = ax.contour(of_dose, of_outcome, left, levels=levels, **style)
+        ax.clabel(lines, fontsize="x-small", fmt="%.3g")
     if left.min() < 0 < left.max():
         ax.contour(of_dose, of_outcome, left, levels=[0.0], colors=RED, linewidths=2.0)
     for own in drawn:
