@@ -41,7 +41,7 @@ def test_right_answers_are_not_refuted(kind):
     assert found.passed
     assert found.original == pytest.approx(2.0, abs=0.25)
     assert found.expected == (0.0 if kind == "placebo" else found.original)
-    assert ": passed. Effect of dose 1.0 against 0.0: " in str(found)
+    assert ": passed. Effect of dose 1 against 0: " in str(found)
 
 
 def test_placebos_shuffle_doses_and_leave_the_rest():

@@ -130,7 +130,7 @@ def test_benchmarks_are_as_strong_as_the_covariate_is(short):
 
 def test_the_paragraph_says_what_it_takes(short):
     text = str(short).replace("\n", " ")
-    assert text.startswith("The average outcome at dose 1.0 less that at dose 0.0 is 2.")
+    assert text.startswith("The average outcome at dose 1 less that at dose 0 is 2.")
     assert f"explain {short.robustness_value:.1%} of what is left of the outcome" in text
     strong = Sensitivity(0, 1, 1.0, 1.0, 1.0, np.eye(3) / 99, (Benchmark("age", 0.2, 1.3),))
     assert "A confounder like age (20.0% and 130.0%) could explain any effect." in str(

@@ -11,6 +11,7 @@ from scipy.special import chdtrc, stdtr
 
 from doseforest.data.table import as_table
 from doseforest.dtypes import Array, FloatArray
+from doseforest.treatments.vectors import dose_text
 
 REJECTED_BELOW = 0.05
 
@@ -62,8 +63,9 @@ class Refutation:
     def __str__(self) -> str:
         verdict = "passed" if self.passed else "NOT PASSED"
         return (
-            f"{REFUTERS[self.kind].title}: {verdict}. Effect of dose {self.high} against "
-            f"{self.low}: {self.original:.4g} (standard error {self.standard_error:.3g}); "
+            f"{REFUTERS[self.kind].title}: {verdict}. Effect of dose {dose_text(self.high, 4)} "
+            f"against {dose_text(self.low, 4)}: {self.original:.4g} "
+            f"(standard error {self.standard_error:.3g}); "
             f"{REFUTERS[self.kind].where} {self.refuted.mean():.4g} on average of "
             f"{len(self.refuted)} (from {self.refuted.min():.4g} to {self.refuted.max():.4g}), "
             f"where {self.expected:.4g} is expected (p = {self.p_value:.3g})."

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from doseforest.dtypes import FloatArray
+from doseforest.treatments.vectors import dose_text
 
 WIDTH = 88
 
@@ -131,7 +132,8 @@ class Sensitivity:
     def __str__(self) -> str:
         share, safe = self.robustness_value, self.robustness_of_interval()
         text = (
-            f"The average outcome at dose {self.high} less that at dose {self.low} is "
+            f"The average outcome at dose {dose_text(self.high, 4)} less that at dose "
+            f"{dose_text(self.low, 4)} is "
             f"{self.value:.4g} (standard error {self.standard_error:.3g}). To bring it to zero, "
             f"a confounder that was not measured would have to explain {share:.1%} of what is left "
             "of the outcome and as much of what is left of the dose"
