@@ -31,6 +31,7 @@ from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.inference.average_queries import AverageQueries
+from doseforest.inference.trust_methods import TrustMethods
 from doseforest.inspection.dose_axes import dose_labels
 from doseforest.inspection.effect_views import EffectViews
 from doseforest.inspection.pictures import series_label
@@ -68,6 +69,7 @@ class GeneralizedCausalForest(
     AverageQueries,
     EffectViews,
     EffectMethods,
+    TrustMethods,
     BaseEstimator,  # type: ignore[misc]
 ):
     """Dose-response curves of units, by an outcome model that honest forests correct.

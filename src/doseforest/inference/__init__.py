@@ -1,1 +1,1 @@
-"""Averages with intervals: curves, slopes, shifts of the dose, projections on covariates."""
+"""How far answers can be trusted: intervals of averages, shifts, tests, shapes, sensitivity."""

@@ -1,0 +1,105 @@
+"""Does the effect rise one for one with its prediction: tests of curves by doubly robust scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.robust_regression import robust_least_squares
+from doseforest.inspection.overlap_text import text_table
+
+TERMS = ("average curve", "differences between units")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationTest:
+    """How outcomes rise with what the forest predicts; printed, a table.
+
+    Both coefficients are 1 where predictions are right. The second is 0 where the differences that
+    the forest sees between units are noise, and below 1 where they are exaggerated.
+    """
+
+    coefficients: FloatArray  # (2,) of the average curve and of the differences from it
+    standard_errors: FloatArray  # (2,)
+    p_values: FloatArray  # (2,) one-sided: that a coefficient is 0 or below
+    n_rows: int
+    what: str  # that was judged
+
+    @property
+    def heterogeneity_p_value(self) -> float:
+        """One-sided p-value that the predicted differences between units say nothing."""
+        return float(self.p_values[1])
+
+    def __str__(self) -> str:
+        numbers = zip(self.coefficients, self.standard_errors, self.p_values, strict=True)
+        cells = [[f"{value:.3f}", f"{error:.3f}", f"{p:.3g}"] for value, error, p in numbers]
+        rows = [[term, *own] for term, own in zip(TERMS, cells, strict=True)]
+        table = text_table(["", "coefficient", "std. error", "p (one-sided)"], rows)
+        return "\n".join([f"Calibration of {self.what}, {self.n_rows:,} rows", *table])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HeterogeneityTest:
+    """A test that all units have the same curve, but for its level; printed, a sentence."""
+
+    statistic: float  # of the predicted differences, in standard errors
+    p_value: float  # one-sided
+    n_rows: int
+
+    def __str__(self) -> str:
+        said = "differ between units" if self.p_value <= 0.05 else "may be the same for every unit"
+        return (
+            f"Effects {said}: outcomes follow the predicted differences by {self.statistic:.2f} "
+            f"standard errors (p = {self.p_value:.3g}, {self.n_rows:,} rows)."
+        )
+
+    __repr__ = __str__
+
+
+def calibrate(
+    target: FloatArray,
+    average: FloatArray,
+    difference: FloatArray,
+    *,
+    weights: FloatArray | None = None,
+    clusters: IntArray | None = None,
+    what: str = "curves",
+) -> CalibrationTest:
+    """Regress what outcomes say on what was predicted: best linear predictor of effects.
+
+    Parameters
+    ----------
+    target : array of shape (n_rows,)
+        Doubly robust scores of an effect, or outcomes without what the covariates explain.
+    average, difference : arrays of shape (n_rows,)
+        The prediction for the average unit, and how the row's own differs from it; of models that
+        have not seen the row's outcome.
+    weights, clusters : arrays of shape (n_rows,), optional
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> difference = rng.normal(size=1000)
+    >>> scores = 2.0 + 0.5 * difference + 0.3 * rng.normal(size=1000)  # half of what was predicted
+    >>> calibrate(scores, np.full(1000, 2.0), difference).coefficients.round(1)
+    array([1. , 0.5])
+    """
+    design = np.column_stack([average, difference])
+    fit = robust_least_squares(design, target, weights, clusters)
+    errors = fit.standard_errors
+    # A term that is 0 for all rows, as where all predictions agree, has nothing to say.
+    silent = errors <= 1e-12 * np.abs(errors).max(initial=0.0)
+    ratio = np.divide(fit.coefficients, errors, out=np.zeros(2), where=~silent)
+    n_rows = len(target) if weights is None else int((weights > 0).sum())
+    return CalibrationTest(
+        coefficients=fit.coefficients,
+        standard_errors=errors,
+        p_values=np.where(silent, 1.0, ndtr(-ratio)),
+        n_rows=n_rows,
+        what=what,
+    )

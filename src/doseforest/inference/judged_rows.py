@@ -1,0 +1,134 @@
+"""Rows with curves that have not seen them: the training rows out of bag, or new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.corrections.parts import TrainedPart, out_of_bag
+from doseforest.corrections.projection import fit_projection
+from doseforest.data import checks
+from doseforest.data.training_rows import TrainingRows, check_training
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.treatment_means import treatment_means
+from doseforest.nuisance.cross_fitting import draw_folds
+
+if TYPE_CHECKING:
+    from doseforest.prediction.effect_forest import EffectForest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedRows:
+    """Rows, and the curves that are judged by them."""
+
+    rows: TrainingRows
+    plan: FitPlan
+    curves: Callable[[DoseArray], FloatArray]  # (n_rows, n_doses) of doses (n_doses,)
+    observed: FloatArray  # (n_rows,) the curve at each row's own dose
+
+    @property
+    def residual(self) -> FloatArray:
+        """Outcome less curve."""
+        return self.rows.y - self.observed
+
+    def residual_without_level(self) -> FloatArray:
+        """Outcome less curve, less what the covariates still explain of it, cross-fitted.
+
+        What depends on the covariates alone is an error of the level, which is not judged.
+        """
+        residual = self.residual
+        return residual - self._means(residual[:, None])[:, 0]
+
+    def _means(self, targets: FloatArray) -> FloatArray:
+        rows, plan = self.rows, self.plan
+        return cross_fit_means(
+            rows.X,
+            targets,
+            draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
+            weights=rows.weights,
+            counts=rows.category_counts(),
+            seed=plan.seed,
+            n_threads=plan.n_threads,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveShapes:
+    """Curves as functions of the dose, free of what the covariates explain of them.
+
+    A curve is sum_k c_k B_k(t); its shape at a row's own dose is sum_k c_k (B_k(T) - E[B_k | X]).
+    """
+
+    functions: FloatArray  # (n_rows, n_functions) B(T) - E[B(T) | X], the constant left out
+    coefficients: FloatArray  # (n_rows, n_functions) of each row's curve
+    residual: FloatArray  # (n_rows,) outcome less curve, both without their means given X
+
+    @property
+    def own(self) -> FloatArray:
+        """Shape of each row's own curve, (n_rows,)."""
+        shape: FloatArray = (self.functions * self.coefficients).sum(axis=1)
+        return shape
+
+
+def curve_shapes(judged: JudgedRows) -> CurveShapes:
+    """Shapes of the judged curves at the rows' doses; means given the covariates cross-fitted."""
+    rows, plan = judged.rows, judged.plan
+    folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
+    projection = fit_projection(plan.basis, rows.dose, rows.weights)
+    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    return CurveShapes(
+        functions=functions - treatment_means(rows, folds, plan).values,
+        coefficients=projection.coefficients(judged.curves(projection.nodes)),
+        residual=judged.residual_without_level(),
+    )
+
+
+def training_rows_judged(parts: tuple[TrainedPart, ...], plan: FitPlan) -> JudgedRows:
+    """The training rows with their out-of-bag curves."""
+    _, observed = out_of_bag(parts, plan.grid[:1])
+    return JudgedRows(parts[0].rows, plan, lambda doses: out_of_bag(parts, doses)[0], observed)
+
+
+def new_rows_judged(
+    model: EffectForest,
+    trained: TrainingRows,
+    plan: FitPlan,
+    X: Any,
+    y: Any,
+    treatment: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> JudgedRows:
+    """Rows that the forest has not seen, with its curves for them.
+
+    Doses beyond those of the training rows are taken for the nearest of them. What is known of
+    the training rows' assignment alone, an array or strata, says nothing about other rows: their
+    weights are chosen, and their means estimated, as where nothing is known.
+    """
+    coded = model.checked_table(X)
+    table = np.concatenate([block for _, block in coded.blocks()])
+    doses = checks.checked_columns(treatment, "treatment", len(table), model.n_components)
+    if doses.shape[1] != model.n_components:
+        raise ValueError(
+            f"The 'treatment' parameter must have {model.n_components} components, as in fit. "
+            f"Got {doses.shape[1]} instead."
+        )
+    found = check_training(table, y, treatment, sample_weight=sample_weight, groups=groups)
+    rows = replace(
+        found,
+        names=trained.names,
+        dose=model.support.clip(found.dose),
+        effect_columns=trained.effect_columns,
+        treatment_columns=trained.treatment_columns,
+        categories=trained.categories,
+    )
+    known = isinstance(plan.density, str) or callable(plan.density)
+    own_plan = plan if known else replace(plan, density="auto")
+    observed = model.curves(rows.X, rows.dose[:, None])[:, 0]
+    return JudgedRows(rows, own_plan, lambda asked: model.curves(rows.X, asked), observed)

@@ -1,0 +1,180 @@
+"""How strong a confounder that nobody measured would have to be to explain an effect away.
+
+The bound is that of Chernozhukov, Cinelli, Newey, Sharma and Syrgkanis (2022) for averages of a
+regression: with e the residual of the outcome and a the representer of the effect (the effect is
+the mean of a times the outcome), leaving a confounder out biases the estimate by at most
+
+    sqrt(R_y * R_d / (1 - R_d) * E[e^2] * E[a^2])
+
+where R_y is the share of the variance of e that the confounder explains, and R_d the share of the
+variance of the representer that it would add.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from doseforest.dtypes import FloatArray
+from doseforest.treatments.vectors import dose_text
+
+WIDTH = 88
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBounds:
+    """Where an effect may lie when a confounder of some strength was left out."""
+
+    low: float
+    high: float
+    interval: tuple[float, float]  # that covers both bounds' sampling errors
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """How strong a covariate is that was measured, as if it had not been."""
+
+    name: str
+    outcome_strength: float  # variance it explains, over what is left of the outcome
+    dose_strength: float  # the same of the dose's part in the effect
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sensitivity:
+    """Sensitivity of an average effect to unmeasured confounding; printed, a paragraph.
+
+    Strengths are shares in [0, 1): `outcome_strength` of the variance of the outcome that dose and
+    covariates leave unexplained, `dose_strength` of the variance of the representer with the
+    confounder that is due to it. Where the dose enters by a line the latter is the share of the
+    dose's variance, given the covariates, that the confounder explains.
+    """
+
+    low: Any  # dose
+    high: Any  # dose
+    value: float  # average outcome at the high dose less that at the low one
+    residual_variance: float  # E[e^2]
+    representer_square: float  # E[a^2]
+    covariance: FloatArray  # (3, 3) of the sampling errors of these three
+    benchmarks: tuple[Benchmark, ...] = ()
+
+    @property
+    def standard_error(self) -> float:
+        """Of the value."""
+        return float(np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def robustness_value(self) -> float:
+        """Strength, the same for outcome and dose, that is just enough to bring the effect to 0.
+
+        Examples
+        --------
+        >>> found = Sensitivity(0.0, 1.0, 1.0, 1.0, 4.0, np.zeros((3, 3)))
+        >>> round(found.robustness_value, 4)
+        0.3904
+        >>> round(found.bias(0.3904, 0.3904), 2)
+        1.0
+        """
+        square = self.value**2 / (self.residual_variance * self.representer_square)
+        return float((np.sqrt(square**2 + 4 * square) - square) / 2)
+
+    def robustness_of_interval(self, coverage: float = 0.95) -> float:
+        """Strength that is just enough to bring 0 into the interval; 0 where it is there anyway."""
+        if self._reaches_zero(0.0, coverage):
+            return 0.0
+        weak, strong = 0.0, self.robustness_value
+        for _ in range(60):
+            middle = (weak + strong) / 2
+            weak, strong = (
+                (weak, middle) if self._reaches_zero(middle, coverage) else (middle, strong)
+            )
+        return strong
+
+    def bias(self, outcome_strength: float, dose_strength: float) -> float:
+        """Largest bias by a confounder of these strengths."""
+        size = _product_of_strengths(outcome_strength, dose_strength)
+        return float(np.sqrt(size * self.residual_variance * self.representer_square))
+
+    def bounds(
+        self, outcome_strength: float, dose_strength: float, *, coverage: float = 0.95
+    ) -> EffectBounds:
+        """Lowest and highest effect where a confounder of these strengths was left out.
+
+        Parameters
+        ----------
+        outcome_strength, dose_strength : float in [0, 1)
+        coverage : float, default=0.95
+            Of the interval around both bounds.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(
+                f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
+            )
+        bias = self.bias(outcome_strength, dose_strength)
+        size = np.sqrt(_product_of_strengths(outcome_strength, dose_strength))
+        root = np.sqrt(self.residual_variance * self.representer_square)
+        slope = np.array([self.representer_square, self.residual_variance]) * size / (2 * root)
+        reach = float(ndtri((1 + coverage) / 2))
+        errors = [
+            np.sqrt(max(float(way @ self.covariance @ way), 0.0))
+            for way in (np.array([1.0, *-slope]), np.array([1.0, *slope]))
+        ]
+        low, high = self.value - bias, self.value + bias
+        return EffectBounds(low, high, (low - reach * errors[0], high + reach * errors[1]))
+
+    def _reaches_zero(self, strength: float, coverage: float) -> bool:
+        low, high = self.bounds(strength, strength, coverage=coverage).interval
+        return low <= 0 <= high
+
+    def __str__(self) -> str:
+        share, safe = self.robustness_value, self.robustness_of_interval()
+        text = (
+            f"The average outcome at dose {dose_text(self.high, 4)} less that at dose "
+            f"{dose_text(self.low, 4)} is "
+            f"{self.value:.4g} (standard error {self.standard_error:.3g}). To bring it to zero, "
+            f"a confounder that was not measured would have to explain {share:.1%} of what is left "
+            "of the outcome and as much of what is left of the dose"
+        )
+        text += (
+            f"; {safe:.1%} of both would bring zero into the 95 % interval."
+            if safe > 0
+            else "; zero is in the 95 % interval as it is."
+        )
+        for own in self.benchmarks:
+            both = own.outcome_strength, own.dose_strength
+            text += f" A confounder like {own.name} ({both[0]:.1%} and {both[1]:.1%})"
+            if max(both) >= 1:
+                text += " could explain any effect."
+            else:
+                text += f" would move the effect by {self.bias(*both):.3g} at most."
+        return "\n".join(textwrap.wrap(text, WIDTH))
+
+    __repr__ = __str__
+
+    def plot(self, *, most: float | None = None, ax: Any | None = None) -> Any:
+        """Draw how far confounders of all strengths could move the effect towards zero.
+
+        Lines join strengths that leave the same effect at worst; beyond the red one it may be 0.
+
+        Parameters
+        ----------
+        most : float, optional
+            Largest strength that is drawn.
+        ax : matplotlib axes, optional
+        """
+        from doseforest.inspection.sensitivity_plot import plot_sensitivity
+
+        return plot_sensitivity(self, most=most, ax=ax)
+
+
+def _product_of_strengths(outcome_strength: float, dose_strength: float) -> float:
+    given = {"outcome_strength": outcome_strength, "dose_strength": dose_strength}
+    for name, value in given.items():
+        if not 0 <= value < 1:
+            raise ValueError(
+                f"The {name!r} parameter must be a float in [0, 1). Got {value!r} instead."
+            )
+    return outcome_strength * dose_strength / (1 - dose_strength)
