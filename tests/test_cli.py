@@ -29,7 +29,9 @@ def test_every_study_has_a_command():
     ("arguments", "message"),
     [
         (["--methods", "magic"], "'magic' is not one of doseforest"),
-        (["--designs", "steps,nowhere"], "'nowhere' is not one of"),
+        (["--designs", "polynomial,nowhere"], "'nowhere' is not one of polynomial"),
+        (["--designs", "confounded"], "'confounded' is not one of polynomial"),
+        (["--methods", ","], "'' is not one of doseforest"),
         (["--simulations", "1"], "greater than or equal to 2"),
         (["--n", "5"], "greater than or equal to 100"),
         (["--seed", "-1"], "greater than or equal to 0"),
@@ -64,3 +66,9 @@ def test_a_study_that_left_something_out_ends_with_an_error(monkeypatch):
     result = run("bench", "table1")
     assert result.exit_code == 1
     assert "left out or failed" in result.output
+
+
+def test_a_study_of_one_fit_takes_no_methods():
+    result = run("bench", "large-fit", "--simulations", "3")
+    assert result.exit_code == 2
+    assert "it takes a seed alone" in " ".join(result.output.replace("│", " ").split())

@@ -12,8 +12,8 @@ import pytest
 from doseforest.evaluation import effect_errors
 from doseforest.simulation import DESIGNS
 from doseforest.studies import ablation_variants, adrf_figure, registry, scaling, table1
-from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO
-from doseforest.studies.provenance import source_digest
+from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO, state
+from doseforest.studies.provenance import PACKAGE, source_digest
 from doseforest.studies.report import Report, Verdict, grouped
 from doseforest.studies.request import Request
 from doseforest.studies.scores import Scores
@@ -77,6 +77,8 @@ def test_a_line_that_is_being_written_does_not_count(tmp_path):
     with (tmp_path / "adrf.jsonl").open("a") as file:
         file.write('{"method": "adrf", "desi')
     assert list(store.find(CHEAP)) == CHEAP[:1]
+    store.add(run_task(CHEAP[1]))  # after a run that was killed in the middle of a line
+    assert list(store.find(CHEAP)) == CHEAP[:2]
 
 
 def test_a_run_that_was_cut_short_goes_on(tmp_path, capsys):
@@ -101,6 +103,17 @@ def test_a_failed_fit_is_told_and_does_not_stop_the_others(tmp_path, capsys):
     assert failed == [broken]
     assert len(records) == 1
     assert "no such design" in capsys.readouterr().err
+
+
+def test_fits_are_not_done_under_another_name_when_sources_change():
+    with pytest.raises(RuntimeError, match="changed since this run began"):
+        run_task(CHEAP[0], expected="the state of an earlier version")
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_the_files_that_a_method_names_are_there(name):
+    assert len(state(name)) == 12
+    assert all((PACKAGE / file).exists() for file in METHODS[name].files)
 
 
 def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
@@ -212,6 +225,12 @@ def test_slopes_are_those_of_power_laws_and_compared_at_the_same_sizes():
     assert verdict.holds
     assert "-0.400, -0.100; difference -0.300" in verdict.measured
     assert scaling.as_steep(scores, "confounded", EXACT_AVERAGE).holds is None
+
+
+def test_sizes_that_were_asked_for_are_in_the_table():
+    records = [record(OURS, "steps", seed, 3000, rms=1.0, sup=2.0) for seed in range(2)]
+    text = "\n".join(scaling.report(records, Request(designs=("steps",), n=3000)).parts)
+    assert "3,000" in text
 
 
 # The figure of average curves
@@ -343,3 +362,4 @@ def test_numbers_go_where_they_are_asked_for(folders):
     target = Path(folders) / "deep" / "numbers.json"
     registry.run_study("accuracy", request, target)
     assert json.loads(target.read_text())["title"] == "Accuracy"
+    assert (folders / "work" / "accuracy.json").read_text() == target.read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -10,30 +9,30 @@ from typing import Annotated
 import typer
 
 from doseforest.datasets import MissingDataError
+from doseforest.machine import thread_count
 from doseforest.studies.methods import METHODS
 from doseforest.studies.real.sections import SECTIONS
-from doseforest.studies.registry import STUDIES, run_study
+from doseforest.studies.registry import STUDIES, SingleFit, Study, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
 from doseforest.studies.table1 import FAST
-from doseforest.studies.tasks import EVERY_DESIGN
 
 app = typer.Typer(
     help="Benchmarks against known truths, published numbers and other packages.",
     no_args_is_help=True,
 )
-CORES = len(os.sched_getaffinity(0))
+CORES = thread_count(-1)
 REAL = "real"
 GROUPS = {"fast": FAST}  # names for several methods
 
 
 def _names(given: list[str] | None, known: Mapping[str, tuple[str, ...]], option: str) -> list[str]:
     """Names of an option that is repeated or has commas, groups spelt out."""
-    asked = [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+    asked = [name.strip() for text in given or [] for name in text.split(",")]
     for name in asked:
         if name not in known:
-            valid = ", ".join(known)
-            raise typer.BadParameter(f"{name!r} is not one of {valid}.", param_hint=option)
+            valid = f"is not one of {', '.join(known)}." if known else "cannot be chosen here."
+            raise typer.BadParameter(f"{name!r} {valid}", param_hint=option)
     return list(dict.fromkeys(own for name in asked for own in known[name]))
 
 
@@ -78,7 +77,10 @@ def _command(study: str) -> None:
         verbose: Verbose = False,
     ) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
-        by_design = {name: (name,) for name in EVERY_DESIGN}
+        own = STUDIES[study]
+        by_design = {name: (name,) for name in own.designs} if isinstance(own, Study) else {}
+        if isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
+            raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,

@@ -271,8 +271,9 @@ class Ablation:
     """A method whose rows are variants of one fit."""
 
     row: str = f"{STACK}: {DEFAULT}"
-    packages: tuple[str, ...] = ("numpy", "lightgbm")
-    sources: tuple[str, ...] = ("studies/ablation_variants.py",)
+    packages: tuple[str, ...] = ("numpy", "scipy", "scikit-learn", "lightgbm")
+    files: tuple[str, ...] = ("studies/ablation_variants.py",)
+    ours: bool = True
     missing: tuple[str, ...] = ()
 
     @property

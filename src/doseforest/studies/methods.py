@@ -21,7 +21,13 @@ from doseforest.baselines import (
 from doseforest.simulation import Simulation
 from doseforest.studies.ablation_variants import Ablation
 from doseforest.studies.apart import ApartForests
-from doseforest.studies.provenance import digest_of, installed, source_digest
+from doseforest.studies.provenance import (
+    PACKAGE,
+    digest_of,
+    digest_of_files,
+    installed,
+    source_digest,
+)
 
 OURS = "doseforest"
 OUTCOME = "its outcome model alone"
@@ -45,7 +51,8 @@ class Method:
     make: Make
     packages: tuple[str, ...] = ()  # whose versions its results depend on
     parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
-    sources: tuple[str, ...] | None = None  # of ours: files beside those of fits it is made of
+    files: tuple[str, ...] = ()  # of this package that it is made of, beside those of fits
+    ours: bool = False  # whether it is fitted by the forests of this package
     draws: int = MANY  # of each data set in Table 1, where fits are slow fewer
 
     @property
@@ -82,37 +89,45 @@ def _mean_curve(model: Any, data: Simulation) -> Any:
     return AverageCurve(lambda doses: model.dose_response(data.X, doses).mean(axis=0))
 
 
-BOOSTERS = ("numpy", "lightgbm")
+BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
+REGRESSORS, CURVES = "baselines/outcome_regressors.py", "baselines/reference_curves.py"
+MEASURED = ("studies/tasks.py", "evaluation/effect_errors.py")
 METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
         OURS,
         _ours,
         BOOSTERS,
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
-        sources=(),
+        files=(CURVES,),
+        ours=True,
     ),
     "paper": Method(
         ALGORITHM,
         _paper,
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
-        sources=(),
+        ours=True,
         draws=10,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
+        files=(REGRESSORS,),
         draws=20,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
         ("scikit-learn",),
+        files=(REGRESSORS,),
         draws=20,
     ),
     "boosting": Method(
-        "boosting", lambda data, seed: boosting(random_state=seed), ("scikit-learn",)
+        "boosting",
+        lambda data, seed: boosting(random_state=seed),
+        ("scikit-learn",),
+        files=(REGRESSORS,),
     ),
     "stopped_boosting": Method(
         "boosting, stopped early",
@@ -120,46 +135,60 @@ METHODS: dict[str, Method | Ablation] = {
             2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
         ),
         ("scikit-learn",),
+        files=(REGRESSORS,),
     ),
     "xgboost": Method(
-        "XGBoost", lambda data, seed: xgboost_trees(random_state=seed), ("xgboost-cpu",)
+        "XGBoost",
+        lambda data, seed: xgboost_trees(random_state=seed),
+        ("xgboost-cpu",),
+        files=("baselines/xgboost_trees.py", REGRESSORS),
     ),
     "linear_forest": Method(
         "linear causal forest",
         lambda data, seed: LinearCausalForest(random_state=seed, n_jobs=1),
         ("numpy",),
-        sources=("baselines/linear_causal_forest.py", "baselines/inputs.py"),
+        files=("baselines/linear_causal_forest.py", "baselines/inputs.py"),
+        ours=True,
     ),
     "kennedy": Method(
         "Kennedy",
         lambda data, seed: KennedyCurve(random_state=seed, n_jobs=1),
         ("numpy", "scikit-learn"),
-        sources=(
+        files=(
             "baselines/kennedy_curve.py",
             "baselines/cross_fitted_stack.py",
             "baselines/dose_density.py",
             "baselines/inputs.py",
+            REGRESSORS,
+            CURVES,
         ),
+        ours=True,
         draws=20,
     ),
     "econml_linear": Method(
         "EconML CausalForestDML, linear",
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py", "baselines/inputs.py"),
         draws=20,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py", "baselines/inputs.py"),
         draws=20,
     ),
     "apart": Method(
-        APART, lambda data, seed: ApartForests(random_state=seed), BOOSTERS, sources=()
+        APART,
+        lambda data, seed: ApartForests(random_state=seed),
+        BOOSTERS,
+        files=("studies/apart.py",),
+        ours=True,
     ),
     "ablation": Ablation(),
-    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average)),
-    "zero": Method(ZERO, lambda data, seed: ZeroEffect()),
+    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=(CURVES,)),
+    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=(CURVES,)),
 }
 ROWS = tuple(
     dict.fromkeys(
@@ -170,15 +199,16 @@ ROWS = tuple(
 
 @cache
 def state(name: str) -> str:
-    """What the results of a method depend on besides the data: versions, sources, settings."""
+    """What results depend on besides the data: versions, sources, settings, what is measured."""
     method = METHODS[name]
     versions = {package: installed(package) for package in method.packages}
-    if method.sources is not None:
-        return digest_of(versions, source_digest(method.sources))
+    files = digest_of_files(PACKAGE / file for file in (*method.files, *MEASURED))
+    if method.ours:
+        return digest_of(versions, files, source_digest())
     assert isinstance(method, Method)
-    settings = method.make(_no_data(), 0).get_params(deep=False)
+    settings = method.make(_no_data(), 0).get_params()  # those of nested estimators, too
     plain = {key: repr(value) for key, value in settings.items() if not callable(value)}
-    return digest_of(versions, plain)
+    return digest_of(versions, files, plain)
 
 
 def _no_data() -> Simulation:

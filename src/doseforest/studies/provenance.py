@@ -17,7 +17,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CLONE = PACKAGE.parents[1]  # in a clone: the folder of pyproject.toml
 PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml", "xgboost-cpu")
 # Parts of the package that no fit of a forest depends on.
-BESIDE_FITS = ("baselines", "cli", "datasets", "evaluation", "inspection", "simulation", "studies")
+BESIDE_FITS = (
+    *("baselines", "cli", "datasets", "evaluation", "inference", "inspection", "policy"),
+    *("simulation", "studies"),
+)
 
 
 def in_clone() -> bool:
@@ -57,10 +60,11 @@ def source_digest(also: tuple[str, ...] = ()) -> str:
     files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint(path.parents)]
     files += [PACKAGE / name for name in also]
     core = (CLONE / "cpp").iterdir() if in_clone() else PACKAGE.glob("_core*.so")
-    return _digest_of_files([*files, *core])
+    return digest_of_files([*files, *core])
 
 
-def _digest_of_files(files: Iterable[Path]) -> str:
+def digest_of_files(files: Iterable[Path]) -> str:
+    """Short digest of names and contents."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(f"{path.name}\n".encode() + path.read_bytes())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from doseforest.simulation import JOINT_DESIGNS
 from doseforest.studies import (
     ablation,
     accuracy,
@@ -21,6 +22,7 @@ from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
+from doseforest.studies.settings import PUBLISHED, SIZES
 from doseforest.studies.store import Store
 from doseforest.studies.tasks import Record, Task
 from doseforest.studies.workers import Clock, run_tasks
@@ -33,6 +35,7 @@ class Study:
     about: str
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
+    designs: tuple[str, ...]  # to choose from
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -63,15 +66,25 @@ class SingleFit:
 
 
 STUDIES: dict[str, Study | SingleFit | RealStudy] = {
-    "table1": Study("Table 1 of the GCF paper, every method", table1.tasks, table1.report),
-    "adrf": Study("average curves on the paper's designs", adrf_figure.tasks, adrf_figure.report),
-    "ablation": Study("each part of the default switched off", ablation.tasks, ablation.report),
-    "accuracy": Study("errors on designs with a known truth", accuracy.tasks, accuracy.report),
-    "colangelo-lee": Study(
-        "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report
+    "table1": Study(
+        "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
-    "scaling": Study("error against the number of units", scaling.tasks, scaling.report),
-    "joint": Study("doses of several components", joint.tasks, joint.report),
+    "adrf": Study(
+        "average curves on the paper's designs", adrf_figure.tasks, adrf_figure.report, PUBLISHED
+    ),
+    "ablation": Study(
+        "each part of the default switched off", ablation.tasks, ablation.report, tuple(SIZES)
+    ),
+    "accuracy": Study(
+        "errors on designs with a known truth", accuracy.tasks, accuracy.report, tuple(SIZES)
+    ),
+    "colangelo-lee": Study(
+        "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report, ()
+    ),
+    "scaling": Study(
+        "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
+    ),
+    "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
     "real": RealStudy("real data beside published numbers"),
 }
@@ -84,5 +97,5 @@ def run_study(name: str, request: Request, json_file: Path | None = None) -> tup
     folder = results_folder() if complete and request.whole else work_folder()
     file = name.replace("-", "_")
     text = report.write(file, folder, clock.seconds, json_file)
-    clock.tell(f"wrote {folder / file}.md and {json_file or folder / f'{file}.json'}")
+    clock.tell(f"wrote {folder / file}.md and .json" + (f", {json_file}" if json_file else ""))
     return text, complete

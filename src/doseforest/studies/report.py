@@ -65,7 +65,8 @@ class Report:
         about = {**provenance(), "seconds": round(seconds, 1), "seeds": seeds_of(self.records)}
         text = self.markdown(about)
         write_text(folder / f"{name}.md", text)
-        write_text(json_file or folder / f"{name}.json", self.as_json(about))
+        for path in {folder / f"{name}.json", json_file or folder / f"{name}.json"}:
+            write_text(path, self.as_json(about))
         for file, draw in self.pictures.items():
             draw(folder / file)
         return text

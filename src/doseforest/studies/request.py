@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from doseforest.machine import thread_count
 from doseforest.studies.settings import FIRST_SEED
 
 
@@ -18,7 +18,7 @@ class Request:
     simulations: int | None = None
     n: int | None = None
     seed: int | None = None
-    processes: int = len(os.sched_getaffinity(0))
+    processes: int = thread_count(-1)
     fresh: bool = False
     verbose: bool = False
 

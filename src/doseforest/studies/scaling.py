@@ -70,15 +70,20 @@ def baselines(request: Request) -> list[str]:
 
 
 def rate_table(scores: Scores, design: str, number: str) -> str:
-    lines = []
+    lines, sizes = [], sizes_of(scores)
     for row in ROWS:
-        cells = [with_error(scores.mean(design, n, row, number)) for n in UNITS]
+        cells = [with_error(scores.mean(design, n, row, number)) for n in sizes]
         if any(cell != MISSING for cell in cells):
             by_seed = slopes(scores, design, row, number)
             slope = simulation_mean(list(by_seed.values())) if len(by_seed) > 1 else None
             lines.append([row, *cells, with_error(slope)])
-    header = ["n", *(f"{n:,}" for n in UNITS), "slope"]
+    header = ["n", *(f"{n:,}" for n in sizes), "slope"]
     return markdown_table(header, lines) if lines else "No simulations yet."
+
+
+def sizes_of(scores: Scores) -> list[int]:
+    """Numbers of units that have results."""
+    return sorted({record["n"] for record in scores.records})
 
 
 def slopes(
@@ -89,7 +94,7 @@ def slopes(
     With another row to compare with, only over the n that it has, too.
     """
     found: dict[int, list[tuple[int, float]]] = {}
-    for n in UNITS:
+    for n in sizes_of(scores):
         other = scores.by_seed(design, n, within or row, number)
         for seed, error in scores.by_seed(design, n, row, number).items():
             if seed in other:

@@ -21,8 +21,11 @@ class Store:
     def add(self, records: list[Record]) -> None:
         """Append the rows of one fit."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with self._path(records[0]["method"]).open("a") as file:
-            file.write("".join(json.dumps(record) + "\n" for record in records))
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        # Begun on a new line, in case a run was killed in the middle of one; in a single write, so
+        # that lines of two runs at a time do not mix.
+        with self._path(records[0]["method"]).open("ab", buffering=0) as file:
+            file.write(f"\n{lines}".encode())
 
     def find(self, tasks: Iterable[Task]) -> dict[Task, list[Record]]:
         """Records of those tasks that are done and still up to date."""
@@ -44,8 +47,17 @@ class Store:
         path = self._path(method)
         if not path.exists():
             return []
-        complete = path.read_text().rpartition("\n")[0]  # a writer may be in the middle of a line
-        return [json.loads(line) for line in complete.splitlines()]
+        found = map(_record, path.read_text(encoding="utf-8").splitlines())
+        return [record for record in found if record is not None]
 
     def _path(self, method: str) -> Path:
         return self.folder / f"{method}.jsonl"
+
+
+def _record(line: str) -> Record | None:
+    """One line of a file; nothing where it is empty, or its writer was stopped in the middle."""
+    try:
+        record: Record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record

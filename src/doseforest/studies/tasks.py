@@ -95,8 +95,14 @@ def _fingerprint(design: str, n: int, seed: int) -> str:
     return digest.hexdigest()[:12]
 
 
-def run_task(task: Task) -> list[Record]:
-    """Fit and measure: one record for each row of the method."""
+def run_task(task: Task, expected: str | None = None) -> list[Record]:
+    """Fit and measure: one record for each row of the method.
+
+    `expected` is the state of the method when the run began: sources that have changed since would
+    give results of one version the name of another.
+    """
+    if expected is not None and state(task.method) != expected:
+        raise RuntimeError("The sources or packages have changed since this run began; start anew.")
     data, measure = draw(task), MEASURES[task.measure]
     start = time.perf_counter()
     models = METHODS[task.method].fit(data, task.seed)

@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from doseforest.studies.methods import state
 from doseforest.studies.store import Store
 from doseforest.studies.tasks import Record, Task, run_task
 
@@ -84,7 +85,7 @@ def _finished(
         return
     os.environ.update(ONE_THREAD)  # before the workers load what reads them
     with ProcessPoolExecutor(processes, get_context("spawn"), _quiet) as pool:
-        under_way = {pool.submit(run_task, task): task for task in tasks}
+        under_way = {pool.submit(run_task, task, state(task.method)): task for task in tasks}
         try:
             for future in as_completed(under_way):
                 yield under_way[future], future

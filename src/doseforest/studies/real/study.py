@@ -11,7 +11,8 @@ from typing import Any
 
 from doseforest.datasets import MissingDataError, data_folder, missing_files
 from doseforest.datasets.folder import load_pandas, missing_message
-from doseforest.studies.provenance import digest_of, source_digest, work_folder
+from doseforest.studies.methods import BOOSTERS
+from doseforest.studies.provenance import digest_of, installed, source_digest, work_folder
 from doseforest.studies.real.effort import Effort
 from doseforest.studies.real.sections import SECTIONS
 from doseforest.studies.report import Report, Verdict
@@ -83,7 +84,8 @@ def section_file(name: str, effort: Effort) -> Path:
     sources = [f"studies/real/{file}" for file in (module, *SHARED)]
     sources += [f"datasets/{file}" for file in (module, "folder.py", "rows.py")]
     data = [_digest(data_folder() / file) for file in SECTIONS[name].files]
-    state = digest_of(source_digest((*sources, *BESIDE)), effort.state, data)
+    versions = [installed(package) for package in BOOSTERS]
+    state = digest_of(source_digest((*sources, *BESIDE)), versions, effort.state, data)
     return work_folder() / "real" / f"{name}-{state}.json"
 
 
