@@ -11,9 +11,16 @@ import pytest
 
 from doseforest.evaluation import effect_errors
 from doseforest.simulation import DESIGNS
-from doseforest.studies import ablation_variants, adrf_figure, registry, scaling, table1
+from doseforest.studies import (
+    ablation_variants,
+    adrf_figure,
+    readme,
+    registry,
+    scaling,
+    table1,
+)
 from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO, state
-from doseforest.studies.provenance import PACKAGE, source_digest
+from doseforest.studies.provenance import CLONE, PACKAGE, source_digest
 from doseforest.studies.report import Report, Verdict, grouped
 from doseforest.studies.request import Request
 from doseforest.studies.scores import Scores
@@ -23,6 +30,7 @@ from doseforest.studies.tasks import AVERAGE_DOSES, Task, run_task
 from doseforest.studies.workers import Clock, run_tasks
 from doseforest.treatments.grids import BaselineWarning
 
+RESULTS = CLONE / "benchmarks" / "results"
 CHEAP = [Task(method, "steps", 100, seed) for method in ("adrf", "zero") for seed in (0, 1)]
 
 
@@ -205,6 +213,20 @@ def test_the_table_marks_who_is_ahead():
     forest = next(line for line in text.splitlines() if "leaf 5" in line)
     assert forest.count("3.90") == forest.count("*") == 3
     assert "| 14.09 / 12.58" in text
+
+
+@pytest.mark.parametrize("page", readme.PAGES)
+def test_the_table_of_the_readme_is_that_of_the_results(page):
+    results = json.loads((RESULTS / "table1.json").read_text(encoding="utf-8"))
+    text = (CLONE / page).read_text(encoding="utf-8")
+    assert readme.with_table(text, readme.readme_table(results)) == text
+    ours = next(own for own in results["results"] if own["row"] == OURS)
+    assert f"{np.mean(ours['rms']):.3f}" in text
+
+
+def test_the_table_of_the_readme_has_one_place():
+    with pytest.raises(ValueError, match="Got 0 times"):
+        readme.with_table("no marks", "table")
 
 
 # Scaling

@@ -1,4 +1,4 @@
-"""The README's table of errors, made from the results of Table 1."""
+"""The table of errors in the README and docs/paper.md, made from the results of Table 1."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from doseforest.studies.settings import PRINTED, PUBLISHED, SPARSE
 from doseforest.text_files import write_text
 
 START, END = "<!-- made by `make readme` from table1.json -->\n", "<!-- end -->"
+PAGES = ("README.md", "docs/paper.md")
 TOLD = (OURS, OUTCOME, EXACT_AVERAGE, ALGORITHM)  # the other rows are baselines, in their order
 
 
@@ -83,4 +84,5 @@ def update_readme(readme: Path, results: Path) -> None:
 
 
 if __name__ == "__main__":
-    update_readme(CLONE / "README.md", results_folder() / "table1.json")
+    for page in PAGES:
+        update_readme(CLONE / page, results_folder() / "table1.json")

@@ -92,7 +92,9 @@ def report(records: list[Record], request: Request) -> Report:
         f"The row less {OURS}: above 0 where {OURS} is better.",
         difference_table(scores, designs, size),
     ]
-    return Report("Table 1", parts, verdicts(scores, designs, size), records)
+    # Average curves are the figure's: as numbers they would be most of the file.
+    kept = [{k: v for k, v in record.items() if k != "average"} for record in records]
+    return Report("Table 1", parts, verdicts(scores, designs, size), kept)
 
 
 def measured_rows(scores: Scores) -> list[str]:
