@@ -17,7 +17,16 @@ PACKAGE = Path(__file__).resolve().parents[1]
 CLONE = PACKAGE.parents[1]  # in a clone: the folder of pyproject.toml
 PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml", "xgboost-cpu")
 # Parts of the package that no fit of a forest depends on.
-BESIDE_FITS = ("baselines", "cli", "datasets", "evaluation", "inspection", "simulation", "studies")
+BESIDE_FITS = (
+    "baselines",
+    "cli",
+    "datasets",
+    "evaluation",
+    "inspection",
+    "policy",
+    "simulation",
+    "studies",
+)
 
 
 def in_clone() -> bool:
