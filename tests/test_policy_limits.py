@@ -62,7 +62,7 @@ def test_costs_and_demands_that_pull_apart_still_end_within_the_limits():
         value, cost = rng.random((20, 4)), rng.random((20, 4))
         demand = np.clip(1 - cost + 0.2 * rng.random((20, 4)), 0, None)
         cells = rng.integers(0, 2, 20)
-        share = 0.4 if seed % 3 == 0 else 0.52  # below and above what it takes
+        share = 0.44 + 0.12 * seed / 30  # a half is about what it takes
         low, high = (np.bincount(cells, ends, 2) for ends in (demand.min(1), demand.max(1)))
         given = {"value": value, "cost": cost, "cells": cells, "demand": demand}
         given["supply"] = low + share * (high - low)
@@ -80,8 +80,23 @@ def test_costs_and_demands_that_pull_apart_still_end_within_the_limits():
         solved += 1
         assert meets_limits(given, plan)
         assert plan.value - 1e-7 <= best <= plan.bound + 1e-7
-    assert possible == 20
-    assert solved >= 0.9 * possible
+    assert 15 < possible < 30
+    # All of them in so small problems, but for those that only mixtures can solve.
+    assert solved >= possible - 2
+
+
+def test_larger_problems_that_pull_apart_are_repaired_without_an_integer_program():
+    rng = np.random.default_rng(0)
+    value, cost = rng.random((2000, 4)), rng.random((2000, 4))
+    demand = np.clip(1 - cost + 0.2 * rng.random((2000, 4)), 0, None)
+    cells = rng.integers(0, 20, 2000)
+    low, high = (np.bincount(cells, ends, 20) for ends in (demand.min(1), demand.max(1)))
+    given = {"value": value, "cost": cost, "cells": cells, "demand": demand}
+    given["supply"] = low + 0.5 * (high - low)
+    given["budget"] = cost.min(axis=1).sum() + 0.5 * np.ptp(cost, axis=1).sum()
+    plan = optimize_doses(**given)
+    assert meets_limits(given, plan)
+    assert plan.gap < 21  # one unit's range for each cap
 
 
 def test_limits_that_cannot_be_met_together_are_named():

@@ -9,10 +9,12 @@ import numpy as np
 
 from doseforest.dtypes import IntArray
 from doseforest.policy.dual_ascent import ascend
+from doseforest.policy.exchange import exchange
 from doseforest.policy.greedy import fill_greedily, is_nested
 from doseforest.policy.lagrangian import Prices, best_responses, no_prices, revenue
 from doseforest.policy.moves import improve, repair
 from doseforest.policy.problem import DoseProblem, InfeasibleError, cheapest, check_each_limit
+from doseforest.policy.small_problems import is_small, solve_small
 
 PROVEN = 1e-9  # of what is added up: a bound below that is below zero
 
@@ -75,9 +77,11 @@ def _solution(problem: DoseProblem, choice: IntArray, prices: Prices, bound: flo
 def _feasible(problem: DoseProblem, choice: IntArray, prices: Prices) -> IntArray:
     """A choice within the limits, near the given one if possible."""
     for candidate, own in _candidates(problem, choice, prices):
-        repaired = repair(problem, candidate, own)
-        if repaired is not None:
-            return repaired
+        found = repair(problem, candidate, own)
+        if found is None:
+            found = exchange(problem, candidate)
+        if found is not None:
+            return found
     raise InfeasibleError(
         f"The {_names(problem)} parameters must be possible to meet together. Each is by itself, "
         "but no plan was found that meets all of them.",
@@ -90,8 +94,12 @@ def _candidates(
 ) -> Iterator[tuple[IntArray, Prices]]:
     """Choices to repair, one after the other; the last ones care for the limits alone."""
     yield choice, prices
-    for limit in problem.limits:
-        yield cheapest(problem, limit.weights)[0], no_prices(problem)
+    if is_small(problem):
+        best, proven = solve_small(problem)
+        if best is not None:
+            yield best, prices
+        elif proven:
+            raise _impossible(problem)
     worthless = replace(problem, value=np.broadcast_to(np.zeros(1), problem.value.shape))
 
     def prove(prices: Prices, bound: float) -> bool:
@@ -100,11 +108,17 @@ def _candidates(
 
     strict, bound = ascend(worthless, no_prices(problem), prove)
     if prove(strict, bound):
-        raise InfeasibleError(
-            f"The {_names(problem)} parameters must be possible to meet together. Each is by "
-            "itself, but no choice of doses meets all of them."
-        )
+        raise _impossible(problem)
     yield best_responses(worthless, strict)[0], strict
+    for limit in problem.limits:
+        yield cheapest(problem, limit.weights)[0], no_prices(problem)
+
+
+def _impossible(problem: DoseProblem) -> InfeasibleError:
+    return InfeasibleError(
+        f"The {_names(problem)} parameters must be possible to meet together. Each is by itself, "
+        "but no choice of doses meets all of them."
+    )
 
 
 def _names(problem: DoseProblem) -> str:
