@@ -1,5 +1,8 @@
 """Pictures of plans: the right numbers in the right artists, and nothing shown on its own."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -64,3 +67,16 @@ def test_bars_of_segments_add_up_to_all_of_their_units(market):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a (150)", "b (50)"]
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "(0, 1)" in labels
+
+
+def test_the_page_about_plans_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "policy.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(first, names)
+    assert capsys.readouterr().out in page
+    exec(second, names)
+    plan, orders = names["plan"], names["orders"]
+    ordered = np.bincount(names["cells"], orders[np.arange(len(orders)), plan.dose_index])
+    assert (ordered <= names["drivers"] + 1e-9).all()
+    assert len(np.unique(plan.dose_index)) <= 3

@@ -83,8 +83,8 @@ def budget_path(
     """Value against budget for every budget, in one solve.
 
     Parameters are those of `optimize_doses`. Work is that of one sort of all increments, of which
-    there are at most n_units x (n_doses - 1); memory about 60 bytes for each while it is made and
-    30 in the result, which also refers to `value` and `cost`.
+    there are at most n_units x (n_doses - 1); memory about 77 bytes for each while it is made and
+    31 in the result, which also refers to `value` and `cost`.
 
     Examples
     --------

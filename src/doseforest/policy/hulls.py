@@ -37,7 +37,7 @@ def hull_increments(problem: DoseProblem, weights: Array) -> Increments:
 
     Doses that cost more than another of at least their value are on no hull, nor are those below
     the line between two others. Memory: 22 bytes for each increment, of which there are at most
-    n_units x (n_doses - 1).
+    n_units x (n_doses - 1), and as much again while blocks are joined.
 
     Examples
     --------

@@ -41,9 +41,9 @@ def optimize_doses(
     order, and of equal doses the cheaper, then the one of lower index is taken: the same input
     gives the same plan.
 
-    Work is linear in units x doses for each pass; memory is the matrices as they are given (single
-    precision stays single), blocks of a megabyte, and up to 40 bytes for each increment of the
-    hulls, of which there are at most units x (doses - 1).
+    Work is linear in units x doses for each pass. Memory, beside the matrices as they are given
+    (single precision stays single): about 50 bytes for each increment of the hulls, 105 with
+    budgets of groups; there are at most units x (doses - 1) increments.
 
     Parameters
     ----------
