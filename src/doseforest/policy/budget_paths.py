@@ -1,0 +1,122 @@
+"""The whole path of value against budget, from one pass over the hulls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.policy.hulls import hull_increments
+from doseforest.policy.inputs import budget_limit, checked_number, checked_problem
+from doseforest.policy.plan import Plan
+from doseforest.policy.planning import plan_of
+from doseforest.policy.problem import ROUNDING, DoseProblem, InfeasibleError
+from doseforest.policy.solver import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPath:
+    """What every budget buys: vertices of a concave curve, one for each increment of a unit.
+
+    Between two vertices the best plan has at most the value on the line between them.
+    """
+
+    budgets: FloatArray  # (n_vertices,): ascending, from what the cheapest doses cost
+    values: FloatArray  # (n_vertices,): ascending
+    shadow_prices: FloatArray  # (n_vertices,): slope to the next vertex; 0 at the last
+    problem: DoseProblem = field(repr=False)
+    start: IntArray = field(repr=False)  # (n_units,): the cheapest doses
+    units: NDArray[np.int32] = field(repr=False)  # (n_vertices - 1,): who moves to the next vertex
+    moves: NDArray[np.int16] = field(repr=False)  # (n_vertices - 1,): and to which dose
+
+    def __len__(self) -> int:
+        return len(self.budgets)
+
+    def bound(self, budget: Any) -> FloatArray:
+        """The most that budgets can buy, mixtures of doses included; shape of `budget`."""
+        return np.interp(np.asarray(budget, np.float64), self.budgets, self.values, left=np.nan)
+
+    def at(self, budget: float) -> Plan:
+        """The plan of a budget: its gap is below the next increment of a single unit.
+
+        `optimize_doses` also spends what is left of the budget before that increment.
+        """
+        own = checked_number(budget, "budget")
+        room = own + ROUNDING * abs(own) if own < np.inf else own
+        place = int(np.searchsorted(self.budgets, room, side="right")) - 1
+        if place < 0:
+            raise InfeasibleError(
+                f"The 'budget' parameter must be at least {self.budgets[0]:.10g}, what the "
+                f"cheapest allowed doses cost. Got {budget} instead."
+            )
+        choice = self.start.copy()
+        choice[self.units[:place]] = self.moves[:place]  # a unit's last move is written last
+        value = float(self.problem.chosen(self.problem.value, choice).sum())
+        beyond = float(self.bound(own)) - float(self.values[place])
+        prices = (self.shadow_prices[place : place + 1].copy(),)
+        limit = budget_limit(self.problem, own)
+        return plan_of(
+            self.problem, (limit,), Solution(choice, prices, value, value + max(beyond, 0.0))
+        )
+
+    def plot(self, *, budget: float | None = None, ax: Any | None = None) -> Any:
+        """Draw gain against budget, with a mark at one; needs the `plot` extra."""
+        from doseforest.policy.policy_plots import plot_budget_path
+
+        return plot_budget_path(self, budget=budget, ax=ax)
+
+
+def budget_path(
+    value: Any,
+    cost: Any,
+    *,
+    doses: Any = None,
+    allowed: Any = None,
+    min_dose: Any = None,
+    max_dose: Any = None,
+    allow_negative_cost: bool = False,
+    n_units: int | None = None,
+) -> BudgetPath:
+    """Value against budget for every budget, in one solve.
+
+    Parameters are those of `optimize_doses`. Work is that of one sort of all increments, of which
+    there are at most n_units x (n_doses - 1); memory about 77 bytes for each while it is made and
+    31 in the result, which also refers to `value` and `cost`.
+
+    Examples
+    --------
+    >>> path = budget_path(value=[[0, 2, 3], [0, 3, 3.5]], cost=[0, 1, 2])
+    >>> path.budgets, path.values
+    (array([0., 1., 2., 3., 4.]), array([0. , 3. , 5. , 6. , 6.5]))
+    >>> path.shadow_prices
+    array([3. , 2. , 1. , 0.5, 0. ])
+    >>> path.at(3).dose_index
+    array([2, 1])
+    """
+    problem = checked_problem(
+        value,
+        cost,
+        doses=doses,
+        n_units=n_units,
+        allowed=allowed,
+        min_dose=min_dose,
+        max_dose=max_dose,
+        allow_negative_cost=allow_negative_cost,
+    )
+    steps = hull_increments(problem, problem.cost)
+    order = np.argsort(-steps.slopes, kind="stable")
+    slopes, weights = steps.slopes[order], steps.weights[order]
+    spent = problem.chosen(problem.cost, steps.start).sum()
+    gained = problem.chosen(problem.value, steps.start).sum()
+    return BudgetPath(
+        budgets=np.cumsum(np.concatenate([[spent], weights])),
+        values=np.cumsum(np.concatenate([[gained], slopes * weights])),
+        shadow_prices=np.append(slopes, 0.0),
+        problem=problem,
+        start=steps.start,
+        units=steps.units[order],
+        moves=steps.doses[order],
+    )

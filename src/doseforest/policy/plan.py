@@ -1,0 +1,166 @@
+"""What was decided: doses of the units, totals, prices, and how far from the best it can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.policy.problem import Limit
+from doseforest.treatments.vectors import components, dose_text
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowPrices:
+    """What one more unit of a cap would add to the value; 0 where the cap does not bind.
+
+    A unit's dose at these prices is the one of largest
+    value - (budget + groups[its group]) x cost - cells[its cell] x demand.
+    """
+
+    budget: float = 0.0
+    groups: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_groups,), as `by_group`
+    cells: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_cells,), as `by_cell`
+
+
+@dataclass(frozen=True, slots=True)
+class LimitTable:
+    """A line for each part that has a cap: what is used of it, and its price."""
+
+    labels: Array  # (n_parts,)
+    units: IntArray  # (n_parts,): number of units
+    used: FloatArray  # (n_parts,)
+    caps: FloatArray  # (n_parts,)
+    prices: FloatArray  # (n_parts,)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, most: int = 10) -> str:
+        """The parts with the highest prices as lines."""
+        order = np.argsort(-self.prices, kind="stable")[:most]
+        lines = [f"{'part':>12} {'units':>9} {'used':>12} {'cap':>12} {'price':>10}"]
+        lines += [
+            f"{self.labels[k]!s:>12} {self.units[k]:>9,} {self.used[k]:>12.6g} "
+            f"{self.caps[k]:>12.6g} {self.prices[k]:>10.4g}"
+            for k in order
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTable:
+    """Who gets what: a line for each segment of the units."""
+
+    labels: Array  # (n_segments,)
+    units: IntArray  # (n_segments,)
+    shares: FloatArray  # (n_segments, n_doses): share of its units with each dose
+    mean_dose: FloatArray  # (n_segments,), or (n_segments, n_components)
+    value: FloatArray  # (n_segments,): total
+    cost: FloatArray  # (n_segments,): total
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One dose for every unit.
+
+    `bound` is proven: no plan within the limits has more value, not even one that mixes doses, so
+    the best plan is at most `gap` better than this one.
+    """
+
+    dose_index: IntArray  # (n_units,): place of the dose in `doses`
+    doses: DoseArray  # (n_doses,): what could be given
+    value: float
+    cost: float
+    bound: float
+    shadow_price: ShadowPrices
+    unit_values: FloatArray  # (n_units,)
+    unit_costs: FloatArray  # (n_units,)
+    budget: float = np.inf
+    by_group: LimitTable | None = None
+    by_cell: LimitTable | None = None
+
+    @property
+    def dose(self) -> DoseArray:
+        """Dose of every unit, (n_units,); records where doses have several components."""
+        chosen: DoseArray = self.doses[self.dose_index]
+        return chosen
+
+    @property
+    def gap(self) -> float:
+        """What the best plan can have more at most."""
+        return self.bound - self.value
+
+    def counts(self) -> IntArray:
+        """Number of units with each dose, (n_doses,)."""
+        return np.bincount(self.dose_index, minlength=len(self.doses))
+
+    def by_segment(self, segments: Any) -> SegmentTable:
+        """Who gets what, by any labels of the units.
+
+        Examples
+        --------
+        >>> from doseforest.policy import optimize_doses
+        >>> plan = optimize_doses(value=[[0, 2], [0, 3], [0, 1]], cost=[0, 1], budget=2)
+        >>> table = plan.by_segment(["new", "new", "old"])
+        >>> table.labels.tolist(), table.shares.tolist(), table.cost.tolist()
+        (['new', 'old'], [[0.0, 1.0], [1.0, 0.0]], [2.0, 0.0])
+        """
+        labels = np.asarray(segments)
+        n_units = len(self.dose_index)
+        if labels.shape != (n_units,):
+            raise ValueError(
+                f"The 'segments' parameter must have one entry per unit ({n_units}). "
+                f"Got shape {labels.shape} instead."
+            )
+        names, place = np.unique(labels, return_inverse=True)
+        n_names, n_doses = len(names), len(self.doses)
+        counts = np.bincount(place * n_doses + self.dose_index, minlength=n_names * n_doses)
+        counts = counts.reshape(n_names, n_doses)
+        units = counts.sum(axis=1)
+        shares = counts / units[:, None]
+        mean = shares @ components(self.doses)
+        return SegmentTable(
+            labels=names,
+            units=units,
+            shares=shares,
+            mean_dose=mean[:, 0] if mean.shape[1] == 1 else mean,
+            value=np.bincount(place, self.unit_values, n_names).astype(np.float64),
+            cost=np.bincount(place, self.unit_costs, n_names).astype(np.float64),
+        )
+
+    def plot_doses(self, *, ax: Any | None = None) -> Any:
+        """Draw how many units have each dose; needs the `plot` extra. Returns the axes."""
+        from doseforest.policy.policy_plots import plot_doses
+
+        return plot_doses(self, ax=ax)
+
+    def plot_segments(self, segments: Any, *, ax: Any | None = None) -> Any:
+        """Draw who gets what, by any labels of the units; needs the `plot` extra."""
+        from doseforest.policy.policy_plots import plot_segments
+
+        return plot_segments(self, segments, ax=ax)
+
+    def __str__(self) -> str:
+        counts = self.counts()
+        given = ", ".join(
+            f"{dose_text(self.doses[k])}: {counts[k]:,}" for k in np.flatnonzero(counts)
+        )
+        spent = f"{self.cost:.6g}" + (f" of {self.budget:.6g}" if self.budget < np.inf else "")
+        return (
+            f"{len(self.dose_index):,} units: value {self.value:.6g} (at most {self.gap:.3g} below "
+            f"the best), cost {spent}, shadow price {self.shadow_price.budget:.4g}\n"
+            f"units by dose: {given or 'none'}"
+        )
+
+
+def limit_table(limit: Limit, used: FloatArray, prices: FloatArray) -> LimitTable:
+    """The table of a limit with several parts."""
+    parts = np.empty(0, np.int64) if limit.parts is None else limit.parts
+    units = np.bincount(parts, minlength=len(limit.caps))
+    return LimitTable(limit.labels, units, used, limit.caps, prices)
