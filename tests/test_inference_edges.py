@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from causal_tables import small
 from doseforest import GeneralizedCausalForest
+from doseforest.baselines import LinearCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.inference.shape_projection import project as nearest
 from doseforest.inference.shape_test import measured_violations, shape_test
@@ -57,6 +58,16 @@ def test_covariances_that_leave_a_constraint_no_variance_are_refused():
     constraints = shape_constraints("increasing", np.arange(3.0))
     with pytest.raises(ValueError, match=r"'spread' parameter .* Got 2 of 2 without any instead"):
         nearest(np.array([[0.0, 2.0, 1.0]]), constraints, np.zeros((3, 3)))
+
+
+def test_linear_causal_forests_draw_a_seed_where_none_is_given():
+    x, dose, y = draw()
+    for model in (None, LinearRegression()):
+        lines = LinearCausalForest(20, random_state=None, outcome_model=model)
+        assert np.isfinite(lines.fit(x, y, treatment=dose).slopes(x)).all()
+        assert lines.random_state is None
+    with pytest.raises(ValueError, match=r"'random_state' parameter must be an int .* Got 'a'"):
+        LinearCausalForest(20, random_state="a").fit(x, y, treatment=dose)
 
 
 def test_violations_of_curvature_are_the_chords_of_all_triples():
