@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
@@ -10,6 +11,8 @@ from causal_tables import small
 from doseforest import GeneralizedCausalForest
 from doseforest.baselines import LinearCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
+from doseforest.inference.projections import project
+from doseforest.inference.robust_regression import robust_least_squares
 from doseforest.inference.shape_projection import project as nearest
 from doseforest.inference.shape_test import measured_violations, shape_test
 from doseforest.inference.shapes import shape_constraints
@@ -37,6 +40,56 @@ def as_printed():
 def _in_order(drawn):
     x, dose, y = drawn
     return x, y, dose
+
+
+def test_columns_may_vary_little_around_a_large_mean():
+    rng = np.random.default_rng(0)
+    second = rng.integers(0, 86_400, size=300).astype(float)
+    scores = 2 + 1e-5 * second + rng.normal(size=300)
+    plain = project(scores, second[:, None], ("time",))
+    start = 1.7e9
+    stamped = project(scores, (start + second)[:, None], ("time",))
+    # Sums of numbers of 1e9 keep seven digits or so of what varies.
+    np.testing.assert_allclose(stamped.coefficients[1], plain.coefficients[1], rtol=1e-6)
+    np.testing.assert_allclose(stamped.standard_errors[1], plain.standard_errors[1], rtol=1e-6)
+    moved = np.array([[1.0, -start], [0.0, 1.0]])
+    np.testing.assert_allclose(stamped.coefficients, moved @ plain.coefficients, rtol=1e-6)
+    np.testing.assert_allclose(stamped.covariance, moved @ plain.covariance @ moved.T, rtol=1e-6)
+
+
+def test_clusters_add_up_residuals_of_rows_whatever_is_regressed():
+    rng = np.random.default_rng(0)
+    column, clusters = rng.normal(size=60), np.repeat(np.arange(20), 3)
+    scores, weights = column + rng.normal(size=60), rng.uniform(0.5, 2, size=60)
+    design = np.column_stack([np.ones(60), column])
+    bread = np.linalg.inv(design.T @ (design * weights[:, None]))
+    left = weights * (scores - design @ bread @ design.T @ (weights * scores))
+    sums = np.add.reduceat(design * left[:, None], np.arange(0, 60, 3))
+    exact = 20 / 19 * bread @ sums.T @ sums @ bread
+    common = {"weights": weights, "clusters": clusters}
+    np.testing.assert_allclose(robust_least_squares(design, scores, **common).covariance, exact)
+    np.testing.assert_allclose(project(scores, column[:, None], ("a",), **common).covariance, exact)
+
+
+def test_one_cluster_has_no_standard_errors():
+    column = np.arange(9.0)
+    with pytest.raises(ValueError, match=r"'groups' parameter must have at least two .* Got 1"):
+        project(column**2, column[:, None], ("a",), clusters=np.zeros(9, int))
+
+
+def test_categories_of_one_label_are_named():
+    x, dose, y = draw()
+    frame = pd.DataFrame({"a": x[:, 0], "place": pd.Categorical(["here"] * 200)})
+    found = small(correction="none", density="none").fit(x, y, treatment=dose)
+    for columns in (["place"], ["a", "place"]):
+        with pytest.raises(ValueError, match=r"at least two labels. Got one label in 'place'"):
+            found.best_linear_projection(frame[columns], dose=3.0)
+
+
+def test_scores_that_are_all_alike_have_finite_t_values():
+    found = project(np.zeros(9), np.arange(9.0)[:, None], ("a",))
+    assert found.t_values.tolist() == [0.0, 0.0]
+    assert found.p_values.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
