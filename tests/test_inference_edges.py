@@ -11,6 +11,7 @@ from causal_tables import small
 from doseforest import GeneralizedCausalForest
 from doseforest.baselines import LinearCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
+from doseforest.inference.calibration import calibrate
 from doseforest.inference.projections import project
 from doseforest.inference.robust_regression import robust_least_squares
 from doseforest.inference.shape_projection import project as nearest
@@ -35,6 +36,53 @@ def as_printed():
     x, dose, y = draw()
     settings = {"n_trees": 3, "outcome_model": LinearRegression(), "random_state": 0, "n_jobs": 1}
     return GeneralizedCausalForest.paper(**settings, baseline=1.0).fit(x, y, treatment=dose)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "new_rows"),
+    [
+        ("test_heterogeneity", {}, True),
+        ("test_calibration", {}, True),
+        ("test_calibration", {"dose": 3.0}, True),
+        ("rate", {"dose": 3.0}, True),
+        ("average_derivative", {}, False),
+        ("shift_effect", {"delta": 0.5}, False),
+        ("shift_forest", {"delta": 0.5}, False),
+        ("derivative_forest", {}, False),
+        ("sensitivity", {}, False),
+        ("best_linear_projection", {"dose": 3.0}, False),
+        ("best_linear_projection", {"of": "derivative"}, False),
+    ],
+)
+def test_paper_mode_has_no_outcomes_out_of_bag_to_judge_by(as_printed, name, arguments, new_rows):
+    instead = "give new rows X, y, treatment" if new_rows else "fit with another correction"
+    rule = f"needs outcomes out of bag, which correction='paper' does not have; {instead}"
+    with pytest.raises(ValueError, match=rule):
+        getattr(as_printed, name)(**arguments)
+
+
+def test_new_rows_judge_paper_mode_and_its_averages_are_answered(as_printed):
+    x, dose, y = draw(seed=1)
+    assert np.isfinite(as_printed.test_calibration(x, y, dose).coefficients).all()
+    assert np.isfinite(as_printed.average_dose_response().values).all()
+    assert np.isfinite(as_printed.average_effect(3.0).value)
+
+
+def test_differences_of_rounding_size_have_nothing_to_say():
+    rng = np.random.default_rng(0)
+    average = rng.normal(size=200)
+    noise = 1e-17 * rng.normal(size=200)
+    found = calibrate(average + rng.normal(size=200), average, noise)
+    assert found.coefficients[1] == found.standard_errors[1] == 0.0
+    assert found.heterogeneity_p_value == 1.0
+    assert found.p_values[0] < 1e-6
+
+
+def test_forests_without_differences_find_none_by_no_standard_errors():
+    x, dose, y = draw()
+    plain = small(correction="none", density="none", outcome_model=LinearRegression())
+    found = plain.fit(x, y, treatment=dose).test_heterogeneity(*_in_order(draw(seed=1)))
+    assert (found.statistic, found.p_value) == (0.0, 1.0)
 
 
 def _in_order(drawn):
@@ -77,6 +125,27 @@ def test_one_cluster_has_no_standard_errors():
         project(column**2, column[:, None], ("a",), clusters=np.zeros(9, int))
 
 
+def test_a_known_density_is_not_told_the_common_cause_that_was_added():
+    x, dose, y = draw()
+    seen = []
+
+    def even(X, doses):
+        seen.append(X.shape[1])
+        return np.full(np.shape(doses), 0.25) + 0 * (X @ np.ones(2))[:, None]
+
+    known = small(correction="none", density=even).fit(x, y, treatment=dose)
+    settings = {"n_repeats": 2, "low": 1.0, "high": 3.0}
+    known.refute(x, y, dose, kind="random_common_cause", **settings)
+    assert set(seen) == {2}
+
+
+def test_new_rows_need_as_many_groups_as_folds(forest):
+    x, dose, y = draw(seed=1)
+    rule = r"'groups' parameter must have at least as many groups as .* folds \(4\). Got 3 instead"
+    with pytest.raises(ValueError, match=rule):
+        forest.test_calibration(x, y, dose, groups=np.arange(200) % 3)
+
+
 def test_categories_of_one_label_are_named():
     x, dose, y = draw()
     frame = pd.DataFrame({"a": x[:, 0], "place": pd.Categorical(["here"] * 200)})
@@ -84,6 +153,16 @@ def test_categories_of_one_label_are_named():
     for columns in (["place"], ["a", "place"]):
         with pytest.raises(ValueError, match=r"at least two labels. Got one label in 'place'"):
             found.best_linear_projection(frame[columns], dose=3.0)
+
+
+def test_a_constant_outcome_is_refused_by_name():
+    x, dose, _ = draw()
+    plain = small(correction="none", density="none", outcome_model=LinearRegression())
+    flat = plain.fit(x, np.full(200, 5.0), treatment=dose)
+    with pytest.raises(ValueError, match=r"'y' parameter of fit must vary for sens.* Got 5 in all"):
+        flat.sensitivity()
+    with pytest.raises(ValueError, match="'y' parameter of fit must vary for projections"):
+        flat.best_linear_projection(dose=3.0)
 
 
 def test_scores_that_are_all_alike_have_finite_t_values():
@@ -111,6 +190,26 @@ def test_covariances_that_leave_a_constraint_no_variance_are_refused():
     constraints = shape_constraints("increasing", np.arange(3.0))
     with pytest.raises(ValueError, match=r"'spread' parameter .* Got 2 of 2 without any instead"):
         nearest(np.array([[0.0, 2.0, 1.0]]), constraints, np.zeros((3, 3)))
+
+
+def test_the_dose_at_fault_is_named(forest):
+    for question in (forest.average_effect, forest.rate):
+        with pytest.raises(ValueError, match=r"'baseline' parameter must lie .* Got -50"):
+            question(3.0, baseline=-50.0)
+        with pytest.raises(ValueError, match=r"'dose' parameter must lie .* Got 50"):
+            question(50.0, baseline=1.0)
+    with pytest.raises(ValueError, match=r"'low' parameter must lie .* Got -50"):
+        forest.average_partial_effect(-50.0, 2.0)
+    with pytest.raises(ValueError, match=r"'low' parameter must be one dose"):
+        forest.average_partial_effect([1.0, 2.0], 2.0)
+    with pytest.raises(ValueError, match=r"'baseline' parameter must lie"):
+        forest.best_linear_projection(dose=3.0, baseline=-50.0)
+
+
+def test_shares_that_are_no_numbers_are_refused(forest):
+    x, dose, y = draw()
+    with pytest.raises(ValueError, match=r"'share' parameter must be a float in \(0, 1\). Got 'a'"):
+        forest.refute(x, y, dose, share="a")
 
 
 def test_linear_causal_forests_draw_a_seed_where_none_is_given():
