@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,11 @@ from doseforest import (
     GeneralizedCausalForest,
     load_forest,
 )
-from doseforest.corrections import orthogonal
 from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
+from doseforest.corrections.orthogonal import OrthogonalSettings
 from doseforest.corrections.shape_stack import ShapeStack
 from doseforest.corrections.stored_corrections import STORED_CORRECTIONS
+from doseforest.estimation import fitting
 from doseforest.prediction import forest_file
 from doseforest.prediction.container import Container, read_container
 from doseforest.prediction.effect_forest import CorrectedOutcome, NoCorrection
@@ -58,7 +60,9 @@ def with_all_readings(forest, *data, **named):
         return ShapeStack(np.full(n_candidates, 0.9 / n_candidates), 0.9, 3.0, 1.0, 0.9)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(orthogonal, "stack_shapes", equal_shares)
+        patch.setattr(
+            fitting, "OrthogonalSettings", partial(OrthogonalSettings, stack=equal_shares)
+        )
         return forest.fit(*data, **named)
 
 

@@ -55,8 +55,8 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         with these parameters, read out of bag.
     n_folds : int, default=5
         Folds of the cross-fitting.
-    random_state : int, default=0
-        Seed of the forests and the folds.
+    random_state : int or None, default=0
+        Seed of the forests and the folds; None draws a new one for every fit.
     n_jobs : int, default=1
         Threads; never changes the result.
 
@@ -90,7 +90,7 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         outcome_model: Any = None,
         treatment_model: Any = None,
         n_folds: int = 5,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_jobs: int = 1,
     ) -> None:
         self.n_trees = n_trees
@@ -109,6 +109,7 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         rows = training_rows(X, y, treatment)
         dose = varied_dose(rows.dose)
         require_int("n_folds", self.n_folds, 2, len(dose))
+        self._seed = self._drawn_seed()
         mean_outcome = self._mean(self.outcome_model, rows.features, rows.outcome, stage=1)
         mean_dose = self._mean(self.treatment_model, rows.features, dose, stage=2)
         self.residuals_ = Residuals(rows.outcome - mean_outcome, dose - mean_dose)
@@ -134,12 +135,19 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         slopes = self.slopes(X)
         return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
 
+    def _drawn_seed(self) -> int:
+        """The seed that was given, or a new one."""
+        if self.random_state is None:
+            return int(np.random.default_rng().integers(2**30))
+        require_int("random_state", self.random_state, 0)
+        return int(self.random_state)
+
     def _mean(self, model: Any, X: FloatArray, values: FloatArray, stage: int) -> FloatArray:
         """What the features predict, from nothing that has seen the row."""
         if model is None:
             forest = self._forest(X.shape[1], stage).fit(X, values)
             return forest.predict_oob(X)
-        folds = KFold(self.n_folds, shuffle=True, random_state=self.random_state)
+        folds = KFold(self.n_folds, shuffle=True, random_state=self._seed)
         predicted: FloatArray = cross_val_predict(clone(model), X, values, cv=folds)
         return predicted
 
@@ -154,7 +162,7 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
             mtry=usual if self.mtry is None else self.mtry,
             n_jobs=self.n_jobs,
             progress=False,
-            random_state=3 * self.random_state + stage,
+            random_state=3 * self._seed + stage,
         )
 
 

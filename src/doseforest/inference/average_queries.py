@@ -14,11 +14,14 @@ from doseforest.corrections.parts import TrainedPart
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.plan import FitPlan
 from doseforest.inference.changes import AverageChange, Changes, ChangeScores, prepare_changes
+from doseforest.inference.compared_doses import compared_doses
+from doseforest.inference.judgeable import require_out_of_bag, require_varied_outcome
 from doseforest.inference.moves import AtEdge, shift_contrast, shift_of, slope_contrast
 from doseforest.inference.projection_columns import projection_columns
 from doseforest.inference.projections import LinearProjection, project
+from doseforest.inference.robust_regression import clusters_of
 from doseforest.inference.score_forests import ChangeForest, grow_change_forest
-from doseforest.prediction.curve_effects import dose_table, one_dose
+from doseforest.prediction.curve_effects import dose_table
 from doseforest.prediction.effect_forest import EffectForest
 from doseforest.treatments.grids import check_doses
 from doseforest.treatments.vectors import components
@@ -85,7 +88,7 @@ class AverageQueries(ABC):
 
         See `average_dose_response` for ``bias_correction``.
         """
-        first, second = self._two_doses(baseline, dose, "dose")
+        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
         return self._averages().average_effect(
             second, first, bias_correction=_checked_flag(bias_correction)
         )
@@ -98,7 +101,7 @@ class AverageQueries(ABC):
         Doses of several components may differ in one of them. See `average_dose_response` for
         ``bias_correction``.
         """
-        first, second = self._two_doses(low, high, "high")
+        first, second = self._two_doses(low, high, ("low", "high"))
         gap = _gap(first, second, "high", "low")
         effect = self.average_effect(second, first, bias_correction=bias_correction)
         return AverageEffect(effect.value / gap, effect.standard_error / abs(gap))
@@ -196,12 +199,12 @@ class AverageQueries(ABC):
         """
         check_is_fitted(self)
         rows = self._parts[0].rows
+        require_out_of_bag(self._fit_plan, "A projection")
+        require_varied_outcome(rows, "projections")
         scores = self._projected_scores(dose, baseline, of)
         columns, names = projection_columns(features, rows)
-        apart = len(np.unique(rows.ids)) == rows.n_rows
-        return project(
-            scores, columns, names, weights=rows.weights, clusters=None if apart else rows.ids
-        )
+        clusters = clusters_of(rows.ids)
+        return project(scores, columns, names, weights=rows.weights, clusters=clusters)
 
     def _projected_scores(self, dose: Any, baseline: Any, of: Any) -> Any:
         if of not in PROJECTED:
@@ -213,16 +216,15 @@ class AverageQueries(ABC):
             raise ValueError(f"The 'dose' parameter must {rule}. Got {dose!r} instead.")
         if of == "derivative":
             return self._slope_scores().values
-        first, second = self._two_doses(baseline, dose, "dose")
+        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
         gap = _gap(first, second, "dose", "baseline") if of == "partial_effect" else 1.0
         both = self._averages().scores(np.array([first, second]))
         return (both[:, 1] - both[:, 0]) / gap
 
-    def _two_doses(self, first: Any, second: Any, name: str) -> Any:
+    def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Any:
         check_is_fitted(self)
         start = self.baseline_ if first is None else first
-        both = [one_dose(own, name, self.n_components) for own in (start, second)]
-        return check_doses(np.array(both), self.model_.support, name)
+        return compared_doses(start, second, names, self.model_.support, self.n_components)
 
     def _slope_scores(self) -> ChangeScores:
         changes = self._changes()

@@ -94,10 +94,11 @@ def calibrate(
     errors = fit.standard_errors
     # A term that is 0 for all rows, as where all predictions agree, has nothing to say.
     silent = errors <= 1e-12 * np.abs(errors).max(initial=0.0)
-    ratio = np.divide(fit.coefficients, errors, out=np.zeros(2), where=~silent)
+    coefficients, errors = np.where(silent, 0.0, [fit.coefficients, errors])
+    ratio = np.divide(coefficients, errors, out=np.zeros(2), where=~silent)
     n_rows = len(target) if weights is None else int((weights > 0).sum())
     return CalibrationTest(
-        coefficients=fit.coefficients,
+        coefficients=coefficients,
         standard_errors=errors,
         p_values=np.where(silent, 1.0, ndtr(-ratio)),
         n_rows=n_rows,

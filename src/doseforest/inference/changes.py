@@ -18,6 +18,7 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.weighting import conditional_density
+from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.inference.moves import Contrast
 from doseforest.inference.representers import Representer, represent
 from doseforest.inference.riesz import RieszTerms, fit_riesz_terms
@@ -109,6 +110,7 @@ class Changes:
 
 def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
     """Fit what the representers of any change share."""
+    require_out_of_bag(plan, "A change of all doses")
     rows = parts[0].rows
     levels = dose_levels(rows)
     observed = own_out_of_bag(parts, rows.dose[:, None])[:, 0]

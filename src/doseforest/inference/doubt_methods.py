@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,19 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from doseforest.data.feature_places import feature_places
 from doseforest.estimation.early_checks import check_given
+from doseforest.inference.compared_doses import compared_doses
+from doseforest.inference.judgeable import require_varied_outcome
 from doseforest.inference.judged_rows import training_rows_judged
 from doseforest.inference.omitted_variables import estimate_sensitivity
 from doseforest.inference.refuters import (
     REFUTERS,
+    FirstColumns,
     GivenRows,
     Refutation,
     given_rows,
     refute_effect,
 )
 from doseforest.inference.sensitivity import Sensitivity
-from doseforest.prediction.curve_effects import one_dose
 from doseforest.progress import ProgressBar
-from doseforest.treatments.grids import check_count, check_doses, dose_sample
+from doseforest.treatments.grids import check_count, dose_sample
 from doseforest.treatments.vectors import plain_dose
 
 if TYPE_CHECKING:
@@ -69,9 +72,10 @@ class DoubtMethods:
         """
         check_is_fitted(self)
         rows = self._parts[0].rows
+        require_varied_outcome(rows, "sensitivity")
         ends = self._ends_to_compare(low, high)
         columns = feature_places(benchmark, "benchmark", rows.names, rows.X.shape[1])
-        judged = training_rows_judged(self._parts, self._fit_plan)
+        judged = training_rows_judged(self._parts, self._fit_plan, "Sensitivity")
         return estimate_sensitivity(judged, ends[0], ends[1], columns)
 
     def refute(
@@ -126,7 +130,7 @@ class DoubtMethods:
             )
         check_count(n_repeats, 2, "n_repeats")
         check_count(random_state, 0, "random_state")
-        if not 0 < share < 1:
+        if not isinstance(share, Real) or not 0 < share < 1:
             raise ValueError(
                 f"The 'share' parameter must be a float in (0, 1). Got {share!r} instead."
             )
@@ -140,6 +144,9 @@ class DoubtMethods:
         known = not isinstance(density, str)
         if known and (kind == "placebo" or (kind == "subset" and not callable(density))):
             changed["density"] = "auto"
+        elif callable(density) and kind == "random_common_cause":
+            n_columns = len(self._parts[0].rows.treatment_columns)
+            changed["density"] = FirstColumns(density, n_columns)
         recipe.set_params(**changed)
 
         def fitted(given: GivenRows) -> tuple[float, float]:
@@ -186,13 +193,7 @@ class DoubtMethods:
         given = [
             own if asked is None else asked for own, asked in zip(usual, (low, high), strict=True)
         ]
-        both = [
-            one_dose(dose, name, width) for dose, name in zip(given, ("low", "high"), strict=True)
-        ]
-        ends = [
-            check_doses(np.array([dose]), model.support, name)[0]
-            for dose, name in zip(both, ("low", "high"), strict=True)
-        ]
+        ends = compared_doses(given[0], given[1], ("low", "high"), model.support, width)
         if ends[0] == ends[1]:
             raise ValueError(
                 f"The 'high' parameter must differ from 'low'. Got {plain_dose(ends[1])} for both "

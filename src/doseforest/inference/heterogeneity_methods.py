@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from doseforest.data.checks import checked_columns
 from doseforest.inference.calibration import CalibrationTest, HeterogeneityTest, calibrate
+from doseforest.inference.compared_doses import compared_doses
 from doseforest.inference.contrast_scores import ContrastScores, contrast_scores
 from doseforest.inference.judged_rows import (
     JudgedRows,
@@ -17,9 +18,9 @@ from doseforest.inference.judged_rows import (
     new_rows_judged,
     training_rows_judged,
 )
+from doseforest.inference.robust_regression import clusters_of
 from doseforest.inference.targeting import WEIGHTINGS, RankedEffects, ranked_effects
-from doseforest.prediction.curve_effects import one_dose
-from doseforest.treatments.grids import check_count, check_doses
+from doseforest.treatments.grids import check_count
 from doseforest.treatments.vectors import dose_text
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class HeterogeneityMethods:
             )
         judged, new = self._judged(X, y, treatment, sample_weight, groups)
         rows = judged.rows
-        common: dict[str, Any] = {"weights": rows.weights, "clusters": rows.ids}
+        common: dict[str, Any] = {"weights": rows.weights, "clusters": clusters_of(rows.ids)}
         if dose is None:
             shapes = curve_shapes(judged)
             middle = np.average(shapes.coefficients, axis=0, weights=rows.weights)
@@ -202,7 +203,9 @@ class HeterogeneityMethods:
         given = {"X": X, "y": y, "treatment": treatment}
         missing = [name for name, value in given.items() if value is None]
         if len(missing) == 3 and sample_weight is None and groups is None:
-            return training_rows_judged(self._parts, self._fit_plan), False
+            parts, plan = self._parts, self._fit_plan
+            what = "A test on the training rows"
+            return training_rows_judged(parts, plan, what, or_new_rows=True), False
         if missing:
             raise ValueError(
                 f"The {missing[0]!r} parameter must be given for new rows: X, y and treatment, or "
@@ -225,10 +228,9 @@ class HeterogeneityMethods:
         self, judged: JudgedRows, new: bool, dose: Any, baseline: Any
     ) -> tuple[ContrastScores, Any]:
         """Scores of an effect, and its two doses."""
-        width = self._model.n_components
+        model, names = self._model, ("baseline", "dose")
         start = self.baseline_ if baseline is None else baseline
-        both = [one_dose(start, "baseline", width), one_dose(dose, "dose", width)]
-        ends = check_doses(np.array(both), self._model.support, "dose")
+        ends = compared_doses(start, dose, names, model.support, model.n_components)
         if ends[0] == ends[1]:
             raise ValueError(
                 "The 'dose' parameter must differ from the baseline. "

@@ -16,6 +16,7 @@ from doseforest.data.training_rows import TrainingRows, check_training
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.treatment_means import treatment_means
+from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.nuisance.cross_fitting import draw_folds
 
 if TYPE_CHECKING:
@@ -88,8 +89,11 @@ def curve_shapes(judged: JudgedRows) -> CurveShapes:
     )
 
 
-def training_rows_judged(parts: tuple[TrainedPart, ...], plan: FitPlan) -> JudgedRows:
-    """The training rows with their out-of-bag curves."""
+def training_rows_judged(
+    parts: tuple[TrainedPart, ...], plan: FitPlan, what: str, *, or_new_rows: bool = False
+) -> JudgedRows:
+    """The training rows with their out-of-bag curves; `what` asks for them, in errors."""
+    require_out_of_bag(plan, what, or_new_rows=or_new_rows)
     _, observed = out_of_bag(parts, plan.grid[:1])
     return JudgedRows(parts[0].rows, plan, lambda doses: out_of_bag(parts, doses)[0], observed)
 
@@ -120,6 +124,7 @@ def new_rows_judged(
             f"Got {doses.shape[1]} instead."
         )
     found = check_training(table, y, treatment, sample_weight=sample_weight, groups=groups)
+    _check_folds(found, plan.n_folds, "X" if groups is None else "groups")
     rows = replace(
         found,
         names=trained.names,
@@ -132,3 +137,13 @@ def new_rows_judged(
     own_plan = plan if known else replace(plan, density="auto")
     observed = model.curves(rows.X, rows.dose[:, None])[:, 0]
     return JudgedRows(rows, own_plan, lambda asked: model.curves(rows.X, asked), observed)
+
+
+def _check_folds(rows: TrainingRows, n_folds: int, name: str) -> None:
+    """Means given the covariates are cross-fitted: every fold needs a row or group of its own."""
+    n_apart, what = len(np.unique(rows.ids)), "groups" if name == "groups" else "rows"
+    if n_apart < n_folds:
+        raise ValueError(
+            f"The {name!r} parameter must have at least as many {what} as there are folds "
+            f"({n_folds}). Got {n_apart} instead."
+        )

@@ -65,6 +65,11 @@ def _numbers(
             columns.append(own)
             labels.append(name)
             continue
+        if len(categories[place]) < 2:
+            raise ValueError(
+                "The 'features' parameter must have categories of at least two labels. "
+                f"Got one label in {name!r} instead."
+            )
         for code, label in list(enumerate(categories[place]))[1:]:
             columns.append((own == code).astype(np.float64))
             labels.append(f"{name}={label}")

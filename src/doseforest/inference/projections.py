@@ -9,8 +9,10 @@ from scipy.special import ndtr
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.inference.intervals import normal_quantile
+from doseforest.inference.robust_regression import robust_least_squares
 
-NEW_DIRECTION = 1e-8  # the least eigenvalue of the columns' moments, on the scale of correlations
+NEW_DIRECTION = 1e-8  # the least eigenvalue of the columns' correlations
+ROUNDING = 1e-12  # spread of a constant column, as a share of its largest number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +38,10 @@ class LinearProjection:
     @property
     def t_values(self) -> FloatArray:
         """Coefficients in standard errors, (n_terms,)."""
-        values: FloatArray = self.coefficients / self.standard_errors
+        known = self.standard_errors > 0  # scores that are all alike leave no error
+        values: FloatArray = np.divide(
+            self.coefficients, self.standard_errors, out=np.zeros(len(known)), where=known
+        )
         return values
 
     @property
@@ -101,35 +106,40 @@ def project(
     array([1., 2.])
     """
     own = np.ones(len(scores)) if weights is None else weights
-    table = np.column_stack([np.ones(len(scores)), columns])
-    gram = (table * own[:, None]).T @ table
-    size = np.sqrt(np.diag(gram))
-    safe = np.where(size > 0, size, 1.0)
-    least, direction = np.linalg.eigh(gram / np.outer(safe, safe))
-    if least[0] <= NEW_DIRECTION:
-        place = int(np.argmax(np.abs(direction[1:, 0])))
-        raise ValueError(
-            "The 'features' parameter must have columns of which none is constant or a sum of "
-            f"others. Got {names[place]!r}, which is, instead."
-        )
-    inverse = np.linalg.inv(gram)
-    coefficients = inverse @ (table.T @ (own * scores))
-    left = own * (scores - table @ coefficients)
-    factor = 1.0
-    if clusters is None:
-        leverage = own * np.einsum("ij,jk,ik->i", table, inverse, table)
-        left = left / np.maximum(1 - leverage, 1e-9)
-        sums = table * left[:, None]
-    else:
-        _, codes = np.unique(clusters, return_inverse=True)
-        sums = np.stack([np.bincount(codes, weights=left * own_) for own_ in table.T], axis=1)
-        n_rows, n_clusters, n_terms = len(scores), len(sums), table.shape[1]
-        factor = n_clusters / (n_clusters - 1) * (n_rows - 1) / max(n_rows - n_terms, 1)
-    covariance = factor * inverse @ (sums.T @ sums) @ inverse
+    middle = np.average(columns, axis=0, weights=own)
+    centred = columns - middle
+    size = np.sqrt(np.average(centred**2, axis=0, weights=own))
+    _check_directions(centred, size, np.abs(columns).max(axis=0), names, own)
+    even = np.column_stack([np.ones(len(scores)), centred / size])
+    fit = robust_least_squares(even, scores, own, clusters)
+    back = np.diag(1 / np.append(1.0, size))  # from even columns to those that were given
+    back[0, 1:] = -middle / size
+    covariance = back @ fit.covariance @ back.T
     return LinearProjection(
         ("intercept", *names),
-        coefficients,
+        back @ fit.coefficients,
         np.sqrt(np.diag(covariance)),
         covariance,
         len(scores),
+    )
+
+
+def _check_directions(
+    centred: FloatArray,
+    size: FloatArray,
+    largest: FloatArray,
+    names: tuple[str, ...],
+    weights: FloatArray,
+) -> None:
+    """Refuse columns that are constant, but for rounding, or follow from the others."""
+    place = int(np.argmin(size - ROUNDING * largest))
+    if size[place] > ROUNDING * largest[place]:
+        even = centred / size
+        least, direction = np.linalg.eigh((even * weights[:, None]).T @ even / weights.sum())
+        if least[0] > NEW_DIRECTION:
+            return
+        place = int(np.argmax(np.abs(direction[:, 0])))
+    raise ValueError(
+        "The 'features' parameter must have columns of which none is constant or a sum of "
+        f"others. Got {names[place]!r}, which is, instead."
     )

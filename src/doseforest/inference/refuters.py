@@ -97,6 +97,18 @@ def random_common_cause(rows: GivenRows, share: float, rng: np.random.Generator)
     return GivenRows(X, rows.y, rows.treatment, rows.sample_weight, rows.groups)
 
 
+@dataclass(frozen=True, slots=True)
+class FirstColumns:
+    """A known density that is told the covariates it knows, not what was added behind them."""
+
+    density: Callable[[Array, Array], Array]
+    n_columns: int
+
+    def __call__(self, X: Array, doses: Array) -> Array:
+        """Densities of units at doses."""
+        return self.density(X[:, : self.n_columns], doses)
+
+
 def subset(rows: GivenRows, share: float, rng: np.random.Generator) -> GivenRows:
     """A random share of the rows, or of the groups."""
     ids = np.arange(rows.n_rows) if rows.groups is None else rows.groups

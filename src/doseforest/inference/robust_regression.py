@@ -29,10 +29,11 @@ def robust_least_squares(
     weights: FloatArray | None = None,
     clusters: IntArray | None = None,
 ) -> RobustFit:
-    """Weighted least squares without an intercept of its own; HC3, added up within clusters.
+    """Weighted least squares without an intercept of its own; errors are HC3, or by clusters.
 
-    Residuals are divided by one minus the row's leverage, so that rows which pull the fit to
-    themselves do not seem to fit well.
+    In HC3 residuals are divided by one minus the row's leverage, so that rows which pull the fit
+    to themselves do not seem to fit well. With clusters the rows' residuals are added up within
+    them as they are, and the covariance multiplied by G / (G - 1) of G clusters.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def robust_least_squares(
     target : array of shape (n_rows,)
     weights : array of shape (n_rows,), optional
     clusters : array of shape (n_rows,), optional
-        Rows that are not independent share a number.
+        Rows that are not independent share a number; see `clusters_of`.
 
     Examples
     --------
@@ -52,10 +53,38 @@ def robust_least_squares(
     own = np.ones(len(target)) if weights is None else weights
     bread = np.linalg.pinv(design.T @ (design * own[:, None]), hermitian=True)
     coefficients = bread @ (design.T @ (own * target))
-    leverage = own * (design @ bread * design).sum(axis=1)
-    pull = own * (target - design @ coefficients) / np.maximum(1 - leverage, 1e-6)
-    scores = design * pull[:, None]
-    if clusters is not None:
-        columns = [np.bincount(clusters, weights=column) for column in scores.T]
-        scores = np.stack(columns, axis=1)
-    return RobustFit(coefficients, bread @ (scores.T @ scores) @ bread)
+    pull = own * (target - design @ coefficients)
+    if clusters is None:
+        leverage = own * (design @ bread * design).sum(axis=1)
+        sums, factor = design * (pull / np.maximum(1 - leverage, 1e-6))[:, None], 1.0
+    else:
+        sums, factor = _cluster_sums(design * pull[:, None], clusters, own)
+    return RobustFit(coefficients, factor * bread @ (sums.T @ sums) @ bread)
+
+
+def clusters_of(ids: IntArray) -> IntArray | None:
+    """Clusters of rows by their ids; None where no two rows share one.
+
+    Examples
+    --------
+    >>> clusters_of(np.array([4, 7, 7])), clusters_of(np.array([4, 7, 9]))
+    (array([0, 1, 1]), None)
+    """
+    distinct, codes = np.unique(ids, return_inverse=True)
+    return None if len(distinct) == len(ids) else codes
+
+
+def _cluster_sums(
+    scores: FloatArray, clusters: IntArray, weights: FloatArray
+) -> tuple[FloatArray, float]:
+    """Scores added up within clusters, and what few clusters multiply the covariance by."""
+    n_clusters = len(np.unique(clusters[weights > 0]))
+    if n_clusters < 2:
+        raise ValueError(
+            "The 'groups' parameter must have at least two groups for standard errors. "
+            f"Got {n_clusters} instead."
+        )
+    _, codes = np.unique(clusters, return_inverse=True)
+    columns = [np.bincount(codes, weights=column) for column in scores.T]
+    sums: FloatArray = np.stack(columns, axis=1).astype(np.float64)
+    return sums, n_clusters / (n_clusters - 1)

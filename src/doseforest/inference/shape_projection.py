@@ -17,6 +17,7 @@ from doseforest.dtypes import FloatArray
 ROWS_AT_ONCE = 4096  # whose systems of equations are in memory together
 PATIENCE = 3  # flips of all wrong guesses that may fail to bring their number down
 TOLERANCE = 1e-10  # of the largest multiplier or slack of a row: below it, zero
+LEAST_SPREAD = 1e-8  # of a dose, as a share of the largest: metrics are finite
 MOST_ROUNDS = 1000  # ten or so are usual
 
 
@@ -64,10 +65,19 @@ def multipliers_and_moves(
     """Multipliers of the constraints (n_rows, n_constraints), and how far rows have to move."""
     if spread is None:
         spread = np.ones(values.shape[1])
+    elif spread.ndim == 1:
+        # A dose without noise is as good as fixed; where none has any, all count alike.
+        largest = spread.max()
+        spread = np.maximum(spread, LEAST_SPREAD * largest) if largest > 0 else np.ones(len(spread))
     steps = constraints * spread if spread.ndim == 1 else constraints @ spread
     gram = steps @ constraints.T
     # Slopes of close doses are large numbers: constraints of one size keep the systems even.
-    scale = np.sqrt(np.diag(gram))
+    scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    if (scale == 0).any():
+        raise ValueError(
+            "The 'spread' parameter must leave every constraint some variance. "
+            f"Got {int((scale == 0).sum())} of {len(scale)} without any instead."
+        )
     even = gram / np.outer(scale, scale)
     short = -(values @ constraints.T) / scale
     multipliers = np.zeros(short.shape)

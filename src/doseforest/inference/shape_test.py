@@ -24,6 +24,7 @@ from doseforest.treatments.grids import check_count
 # error and this share of the variances, lest a wiggle of no size counts as a reversal.
 SHARE_OF_VARIANCES = 0.1
 NUMBERS_AT_ONCE = 2**22
+MOST_DOSES_OF_CURVATURES = 60  # triples grow with the cube: 34,220 of 60 doses
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -98,6 +99,11 @@ def shape_test(
             "The 'doses' parameter must hold ascending doses of one component for a test of shape. "
             f"Got {doses.tolist()} instead."
         )
+    if len(doses) > MOST_DOSES_OF_CURVATURES and not set(names) <= set(DIRECTIONS):
+        raise ValueError(
+            f"The 'doses' parameter must hold at most {MOST_DOSES_OF_CURVATURES} doses for a test "
+            f"of curvature, which looks at all triples of them. Got {len(doses)} instead."
+        )
     constraints = shape_constraints(names, doses)
     violations = measured_violations(names, doses, average.covariance)
     found = violations.sizes(average.values[None])[0]
@@ -158,14 +164,15 @@ def _violations(
     contrasts, places = [], []
     for name in names:
         size = 2 if name in DIRECTIONS else 3
-        for chosen in combinations(range(len(doses)), size):
-            contrast = np.zeros(len(doses))
-            if size == 2:
-                contrast[list(chosen)] = DIRECTIONS[name] * np.array([1.0, -1.0])
-            else:
-                low, middle, high = doses[list(chosen)]
-                share = (high - middle) / (high - low)
-                contrast[list(chosen)] = CURVATURES[name] * np.array([-share, 1.0, share - 1.0])
-            contrasts.append(contrast)
-            places.append(chosen)
-    return np.array(contrasts), places
+        chosen = np.array(list(combinations(range(len(doses)), size)), np.int64).reshape(-1, size)
+        own = np.zeros((len(chosen), len(doses)))
+        if size == 2:
+            np.put_along_axis(own, chosen, DIRECTIONS[name] * np.array([[1.0, -1.0]]), axis=1)
+        else:
+            low, middle, high = doses[chosen].T
+            share = (high - middle) / (high - low)
+            chord = np.column_stack([-share, np.ones(len(chosen)), share - 1.0])
+            np.put_along_axis(own, chosen, CURVATURES[name] * chord, axis=1)
+        contrasts.append(own)
+        places += list(map(tuple, chosen.tolist()))
+    return np.concatenate(contrasts), places

@@ -84,7 +84,7 @@ def shaped_forest(forest: Any, shape: Shape, doses: Any = None) -> EffectForest:
 
     Each unit's curve is replaced by the nearest one of the shape: in the mean square over the
     doses of the grid, no curve of the shape is further from it than from the curve before. Where
-    the truth has the shape, the error can only fall.
+    the truth has the shape, the error over that grid can only fall.
 
     Parameters
     ----------
