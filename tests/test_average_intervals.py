@@ -234,5 +234,5 @@ def test_slopes_need_two_doses(fitted):
         fitted.average_partial_effect(2.0, 2.0)
     with pytest.raises(ValueError, match="'high' parameter must lie in the support"):
         fitted.average_partial_effect(2.0, 99.0)
-    with pytest.raises(ValueError, match="'high' parameter must be one dose"):
+    with pytest.raises(ValueError, match="'low' parameter must be one dose"):
         fitted.average_partial_effect([1.0, 2.0], 3.0)
