@@ -120,8 +120,9 @@ def test_fits_are_not_done_under_another_name_when_sources_change():
 
 @pytest.mark.parametrize("name", list(METHODS))
 def test_the_files_that_a_method_names_are_there(name):
-    assert len(state(name)) == 12
     assert all((PACKAGE / file).exists() for file in METHODS[name].files)
+    if not METHODS[name].missing:  # an estimator that cannot be made has no settings
+        assert len(state(name)) == 12
 
 
 def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
