@@ -255,10 +255,12 @@ def test_long_work_on_a_terminal_shows_a_bar_and_wipes_it(
 
 
 def test_a_program_without_an_error_stream_works_in_silence(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stderr", None)  # as under pythonw and in some services
+    monkeypatch.setattr("doseforest.progress._DELAY_SECONDS", 0.0)
     run_bar(None)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_failure_closes_the_bar_and_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
