@@ -134,6 +134,7 @@ lock:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "uv>=0.5"
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot \
+	  --extra service --extra postgres \
 	  --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
