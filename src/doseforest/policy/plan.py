@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.problem import Limit
 from doseforest.treatments.vectors import components, dose_text
+
+if TYPE_CHECKING:
+    from doseforest.policy.artifact.dose_policy import DosePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,32 @@ class Plan:
             mean_dose=mean[:, 0] if mean.shape[1] == 1 else mean,
             value=np.bincount(place, self.unit_values, n_names).astype(np.float64),
             cost=np.bincount(place, self.unit_costs, n_names).astype(np.float64),
+        )
+
+    def policy(
+        self,
+        forest: Any,
+        *,
+        group_column: str | None = None,
+        cell_column: str | None = None,
+        unseen: float | str = "baseline",
+        **rules: Any,
+    ) -> DosePolicy:
+        """The policy that gives units the plan's doses at its shadow prices, new units too.
+
+        Parameters
+        ----------
+        forest : what predicts responses
+        group_column, cell_column, unseen
+            See `DosePolicy.at_prices`.
+        **rules
+            ``value``, ``cost`` and other parameters of `DosePolicy`: those that made the plan.
+        """
+        from doseforest.policy.artifact.dose_policy import DosePolicy
+
+        draft = DosePolicy(forest, self.doses, **rules)
+        return draft.at_prices(
+            self, group_column=group_column, cell_column=cell_column, unseen=unseen
         )
 
     def plot_doses(self, *, ax: Any | None = None) -> Any:
