@@ -1,0 +1,1 @@
+"""A ride-hailing marketplace with exact counterfactuals."""
