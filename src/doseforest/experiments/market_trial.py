@@ -1,0 +1,200 @@
+"""An A/B test in the marketplace, beside the increment that the simulator knows to be true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.experiments.compare import compare_arms
+from doseforest.experiments.hashed_arms import assign_arms
+from doseforest.experiments.increment_plots import plot_increments
+from doseforest.experiments.result import ABResult
+from doseforest.simulation.marketplace import Marketplace, Traffic
+
+# Metrics of a cell and day, each with the one of the period before that is its covariate.
+METRICS = {"orders": "orders", "requests": "requests", "revenue": "revenue", "cost": "revenue"}
+PER_VIEW = "orders per view"
+MAIN = "orders"
+
+
+@dataclass(frozen=True, slots=True)
+class TrueIncrement:
+    """What both policies bring in the cells and days of the test, exactly expected."""
+
+    control: float
+    treatment: float
+
+    @property
+    def absolute(self) -> float:
+        """Treatment less control."""
+        return self.treatment - self.control
+
+    @property
+    def relative(self) -> float:
+        """Over the control; NaN where that is 0."""
+        return self.absolute / self.control if self.control else math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarketTest:
+    """Results of a test by metric, and the truth."""
+
+    results: dict[str, ABResult]
+    truths: dict[str, TrueIncrement]
+    cells: IntArray = field(repr=False)  # (n_cells,)
+    arms: Array = field(repr=False)  # (n_cells,) name of each cell's arm
+
+    @property
+    def orders(self) -> ABResult:
+        """Finished orders of a cell and day."""
+        return self.results[MAIN]
+
+    @property
+    def true_increment(self) -> TrueIncrement:
+        """Of finished orders of a cell and day."""
+        return self.truths[MAIN]
+
+    def __str__(self) -> str:
+        truth = self.true_increment
+        return f"{self.orders}\n  truth {truth.absolute:+.4g}, {truth.relative:+.2%}"
+
+    def plot(self, *, coverage: float = 0.95, ax: Any | None = None) -> Any:
+        """Relative increments of all metrics beside the truth."""
+        shown = {
+            name: result.increment
+            for name, result in self.results.items()
+            if result.increment.control  # a policy without discounts costs nothing
+        }
+        return plot_increments(
+            shown,
+            truths={name: self.truths[name].relative for name in shown},
+            title=f"{self.orders.treatment} against {self.orders.control}",
+            coverage=coverage,
+            ax=ax,
+        )
+
+
+def run_ab_test(
+    market: Marketplace,
+    policies: Mapping[str, Any],
+    *,
+    days: int = 7,
+    days_before: int = 7,
+    before: Any = 0.0,
+    cells: Any = None,
+    salt: str = "ab",
+    shares: Mapping[str, float] | None = None,
+    adjustment: str = "lin",
+    seed: int = 0,
+) -> MarketTest:
+    """Run two policies side by side, each in the cells that a hash gives it.
+
+    All views of a cell compete for its drivers, so cells are assigned as a whole: a policy that
+    makes riders ask for drivers whom there are not shows it.
+
+    Parameters
+    ----------
+    market : Marketplace
+    policies : mapping of two names to policies
+        The first one is the control. A policy is a discount, a callable or has ``decide``.
+    days, days_before : int, default=7
+        Of the test, and of the period before, whose metrics and views are the covariates.
+    before : policy, default=0.0
+        Of all cells in the period before.
+    cells : array of ints, optional
+        Cells that take part, by default all of them.
+    salt : str, default="ab"
+    shares : mapping from policy to its share of the cells, optional
+        By default a half each.
+    adjustment : {"lin", "cuped", "none"}, default="lin"
+    seed : int, default=0
+        Of traffic and luck.
+
+    Examples
+    --------
+    >>> policies = {"none": 0.0, "flat": 0.12}
+    >>> test = run_ab_test(Marketplace(), policies, days=1, cells=range(0, 5760, 10))
+    >>> low, high = test.orders.interval()
+    >>> low < test.true_increment.absolute < high
+    True
+    """
+    names = _two_names(policies)
+    n_days, n_before = _checked_days(days, "days", 1), _checked_days(days_before, "days_before", 0)
+    own_cells = np.arange(market.n_cells) if cells is None else np.asarray(cells)
+    planned = dict.fromkeys(names, 0.5) if shares is None else shares
+    arms = assign_arms(own_cells, salt, planned)
+    traffic = market.draw_traffic(
+        days=np.arange(n_before, n_before + n_days), cells=own_cells, seed=seed
+    )
+    plans = [market.plan(policies[name], traffic) for name in names]
+    treated = np.tile(arms == names[1], n_days)[traffic.visit]
+    found = market.draw_results(traffic, np.where(treated[:, None], plans[1], plans[0]), seed)
+    drawn = {name: _of_cells(getattr(found, name), traffic, n_days) for name in METRICS}
+    views = _of_cells(np.ones(len(traffic)), traffic, n_days)
+    exact = [market.expected(traffic, plan) for plan in plans]
+    earlier = _earlier(market, own_cells, n_before, before, seed)
+
+    def compared(metric: str, outcome: FloatArray, **options: Any) -> ABResult:
+        return compare_arms(
+            outcome,
+            arms,
+            control=names[0],
+            adjustment=adjustment,
+            shares=planned,
+            metric=metric,
+            **options,
+        )
+
+    results, truths = {}, {}
+    for name, covariate in METRICS.items():
+        options = {"covariates": earlier[covariate], "cost": drawn["cost"]}
+        results[name] = compared(f"{name} of a cell and day", drawn[name], **options)
+        totals = [float(getattr(own, name).sum()) for own in exact]
+        truths[name] = TrueIncrement(*(total / traffic.n_visits for total in totals))
+    options = {"covariates": earlier[MAIN], "denominator": views}
+    results[PER_VIEW] = compared(PER_VIEW, drawn[MAIN], **options)
+    seen, orders = float(views.mean()), truths[MAIN]
+    truths[PER_VIEW] = TrueIncrement(orders.control / seen, orders.treatment / seen)
+    return MarketTest(results, truths, own_cells, arms)
+
+
+def _of_cells(values: FloatArray, traffic: Traffic, n_days: int) -> FloatArray:
+    """Mean of a day for each cell, (n_cells,)."""
+    means: FloatArray = traffic.by_visit(values).reshape(n_days, -1).mean(axis=0)
+    return means
+
+
+def _earlier(
+    market: Marketplace, cells: IntArray, n_days: int, policy: Any, seed: int
+) -> dict[str, FloatArray]:
+    """Each metric with the views of the period before, (n_cells, 2) by metric."""
+    if n_days == 0:
+        return dict.fromkeys(METRICS, np.empty((len(cells), 0)))
+    traffic = market.draw_traffic(days=np.arange(n_days), cells=cells, seed=seed)
+    found = market.draw_results(traffic, policy, seed)
+    views = _of_cells(np.ones(len(traffic)), traffic, n_days)
+    columns = {name: _of_cells(getattr(found, name), traffic, n_days) for name in METRICS}
+    return {name: np.stack([own, views], axis=1) for name, own in columns.items()}
+
+
+def _two_names(policies: Any) -> tuple[str, str]:
+    if not isinstance(policies, Mapping) or len(policies) != 2:
+        raise ValueError(
+            f"The 'policies' parameter must map two names to policies. Got {policies!r} instead."
+        )
+    control, treatment = policies
+    return control, treatment
+
+
+def _checked_days(days: Any, name: str, lowest: int) -> int:
+    if not isinstance(days, Integral) or isinstance(days, bool) or int(days) < lowest:
+        raise ValueError(
+            f"The {name!r} parameter must be an int of at least {lowest}. Got {days!r} instead."
+        )
+    return int(days)
