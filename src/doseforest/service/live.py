@@ -68,6 +68,10 @@ class LiveState:
                 raise PolicyFileError(str(error)) from error
         return self._loaded[version]
 
+    def check(self, connection: Connection, version: int) -> None:
+        """Refuse a policy whose file is not what was published, even if it is in memory."""
+        self._files.load(find_policy(connection, version).sha256)
+
     def _policy(
         self, connection: Connection, problems: list[str]
     ) -> tuple[Activation | None, ServedPolicy | None]:

@@ -8,13 +8,19 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 
 from doseforest import __version__
-from doseforest.service.api import decisions, outcomes, system
+from doseforest.service.api import decisions, outcomes, policies, system
 from doseforest.service.api.errors import add_error_handlers
 from doseforest.service.api.middleware import Envelope
 from doseforest.service.api.state import serving
 from doseforest.service.settings import Settings
 
-ROUTERS = (system.router, decisions.router, outcomes.router)
+ROUTERS = (
+    system.router,
+    decisions.router,
+    outcomes.router,
+    policies.reading,
+    policies.router,
+)
 
 
 def create_app(settings: Settings) -> FastAPI:
