@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 
 from doseforest import __version__
-from doseforest.service.api import decisions, outcomes, policies, system
+from doseforest.service.api import dashboard, decisions, experiments, outcomes, policies, system
 from doseforest.service.api.errors import add_error_handlers
 from doseforest.service.api.middleware import Envelope
 from doseforest.service.api.state import serving
@@ -20,6 +20,10 @@ ROUTERS = (
     outcomes.router,
     policies.reading,
     policies.router,
+    experiments.reading,
+    experiments.router,
+    dashboard.reading,
+    dashboard.router,
 )
 
 
