@@ -55,7 +55,7 @@ class PostgresServer:
         self._run("pg_ctl", "-D", self._data, "-m", mode, "-w", "stop")
 
     def remove(self) -> None:
-        self.stop("immediate")
+        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-W", "stop")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:

@@ -68,6 +68,7 @@ class World:
 
 
 def make_world(folder: Path, url: str, **settings: Any) -> World:
+    folder.mkdir(parents=True, exist_ok=True)
     database = open_database(url)
     upgrade(database)
     with database.writing.begin() as connection:

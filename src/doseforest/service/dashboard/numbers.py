@@ -62,13 +62,10 @@ def _counts(connection: Connection, column: Any, recent: Any) -> list[dict[str, 
 
 
 def _support(connection: Connection, recent: Any) -> dict[str, int]:
-    rows: dict[bool | None, int] = dict(
-        connection.execute(
-            select(decisions.c.supported, func.count())
-            .where(recent)
-            .group_by(decisions.c.supported)
-        ).tuples()
+    found = connection.execute(
+        select(decisions.c.supported, func.count()).where(recent).group_by(decisions.c.supported)
     )
+    rows: dict[bool | None, int] = {row[0]: row[1] for row in found}
     return {
         "supported": int(rows.get(True, 0)),
         "unsupported": int(rows.get(False, 0)),
