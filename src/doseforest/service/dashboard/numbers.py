@@ -15,7 +15,8 @@ from doseforest.service.storage.tables import decisions, now
 
 HOUR = 3_600_000  # milliseconds
 BARS = 48  # of charts over time
-RECENT = 2000  # decisions that drift and curves look at
+RECENT = 1000  # decisions that drift looks at
+CURVES = 500  # units behind the average curves
 LEAST_FOR_DRIFT = 50
 
 
@@ -73,33 +74,40 @@ def _support(connection: Connection, recent: Any) -> dict[str, int]:
     }
 
 
-def recent_features(connection: Connection, version: int, *, newest: bool) -> list[dict[str, Any]]:
+def some_features(
+    connection: Connection, version: int, *, newest: bool, count: int = RECENT
+) -> list[dict[str, Any]]:
     """Features of the newest or the first decisions of a policy."""
     order = decisions.c.id.desc() if newest else decisions.c.id
     rows = connection.execute(
         select(decisions.c.features)
         .where(decisions.c.version == version)
         .order_by(order)
-        .limit(RECENT)
+        .limit(count)
     )
     return parsed(rows.scalars())
 
 
 def feature_drift(connection: Connection, version: int) -> dict[str, Any]:
-    """How far each feature has moved from training, or from the first decisions."""
-    profile, of = find_policy(connection, version).profile, "training rows"
-    asked = set(find_policy(connection, version).features)
-    now_rows = recent_features(connection, version, newest=True)
+    """How far each feature has moved from training, or else from the first decisions."""
+    policy = find_policy(connection, version)
+    profile, reference, count = policy.profile, "training rows", RECENT
     if profile is None:
-        first = recent_features(connection, version, newest=False)
-        profile, of = profile_rows(first), "the first decisions of this version"
-    if len(now_rows) < LEAST_FOR_DRIFT:
-        return {"reference": of, "rows": len(now_rows), "features": []}
-    indices = drift({name: own for name, own in profile.items() if name in asked}, now_rows)
-    features = [
-        {"name": name, "index": index, "verdict": verdict(index)} for name, index in indices.items()
-    ]
-    return {"reference": of, "rows": len(now_rows), "features": features}
+        n_decisions = connection.execute(
+            select(func.count()).select_from(decisions).where(decisions.c.version == version)
+        ).scalar_one()
+        count = min(RECENT, n_decisions // 2)  # so that the two have nothing in common
+        first = some_features(connection, version, newest=False, count=count)
+        profile, reference = profile_rows(first), "the first decisions of this version"
+    rows = some_features(connection, version, newest=True, count=count)
+    answer: dict[str, Any] = {"reference": reference, "rows": len(rows), "features": []}
+    if len(rows) >= LEAST_FOR_DRIFT:
+        asked = {name: own for name, own in profile.items() if name in policy.features}
+        answer["features"] = [
+            {"name": name, "index": index, "verdict": verdict(index)}
+            for name, index in drift(asked, rows).items()
+        ]
+    return answer
 
 
 def segment_curves(
@@ -115,7 +123,7 @@ def segment_curves(
     }
     if forest_of(served.policy) is None:
         return answer
-    rows = recent_features(connection, served.version, newest=True)[:500]
+    rows = some_features(connection, served.version, newest=True, count=CURVES)
     units = [ServedUnit("", "", row) for row in rows]
     if not units:
         return answer

@@ -23,6 +23,7 @@ function show(id, ...children) {
 }
 
 const empty = (text) => element("p", { class: "empty" }, text);
+const room = (id) => Math.max(at(id).clientWidth, 260); // pixels
 const note = (text, kind = "note") => element("p", { class: kind }, text);
 
 function facts(pairs) {
@@ -57,11 +58,15 @@ function drawTime(own) {
   const spent = own.spend.reduce((sum, value) => sum + value, 0);
   const back = own.fallbacks.reduce((sum, value) => sum + value, 0);
   if (total === 0) return show("time", empty("Nothing was decided in this period."));
+  const half = room("time") > 700 ? (room("time") - 24) / 2 : room("time"); // side by side, or below
   show("time",
     facts([["Decisions", short(total)], ["Expected spend", short(spent)],
       ["Fallbacks", `${short(back)} (${short((100 * back) / total)} %)`]]),
-    note("Decisions"), columns(own.decisions, names, `Decisions over time, ${total} in all`, 0),
-    note("Expected spend"), columns(own.spend, names, `Expected spend over time, ${short(spent)} in all`, 1),
+    element("div", { class: "pair" },
+      element("figure", {}, element("figcaption", {}, "Decisions"),
+        columns(own.decisions, names, `Decisions over time, ${total} in all`, half, 0)),
+      element("figure", {}, element("figcaption", {}, "Expected spend"),
+        columns(own.spend, names, `Expected spend over time, ${short(spent)} in all`, half, 1))),
     numbers(["From", "Decisions", "Spend", "Fallbacks"],
       names.map((name, k) => [name, own.decisions[k], short(own.spend[k]), own.fallbacks[k]])));
   return undefined;
@@ -72,7 +77,7 @@ function drawDoses(own) {
   if (total === 0) return show("doses", empty("None in this period."));
   const share = (count) => `${short((100 * count) / total)} %`;
   show("doses", bars(own.doses.map((dose) => ({ name: dose.name, value: dose.count, text: share(dose.count) })),
-    "Share of decisions with each dose"),
+    "Share of decisions with each dose", room("doses")),
     numbers(["Dose", "Decisions"], own.doses.map((dose) => [dose.name, dose.count])));
   return undefined;
 }
@@ -87,7 +92,7 @@ function drawOverlap(own) {
   }));
   const text = known === 0 ? "The active policy has no model of support." :
     `${short((100 * supported) / known)} % of the decisions with a model of support were doses that such units had in training.`;
-  show("overlap", note(text), note("Why doses were given"), bars(rows, "Share of decisions by reason", { most: total }),
+  show("overlap", note(text), note("Why doses were given"), bars(rows, "Share of decisions by reason", room("overlap"), { most: total }),
     numbers(["Reason", "Decisions"], own.reasons.map((reason) => [reason.name, reason.count])));
   return undefined;
 }
@@ -102,7 +107,7 @@ function drawCurves(own) {
   if (own.segments.length === 0) {
     return show("curves", empty(own.features.length ? "No units were decided on yet." : "The active policy has no forest."));
   }
-  show("curves", ...lines(own.doses, own.segments, `Average response to each dose, by ${own.feature}`),
+  show("curves", ...lines(own.doses, own.segments, `Average response to each dose, by ${own.feature}`, room("curves")),
     note(`Average predicted response of recent units, by ${own.feature}.`),
     numbers(["Dose", ...own.segments.map((one) => one.name)],
       own.doses.map((dose, k) => [short(dose), ...own.segments.map((one) => short(one.curve[k]))])));
@@ -115,7 +120,7 @@ function drawDrift(own) {
   const shown = own.features.slice(0, 12);
   show("drift", bars(shown.map((one) => ({
     name: one.name, value: one.index, text: `${one.index.toFixed(2)}`, colour: colour[one.verdict],
-  })), "Population stability index of each feature", { most: 0.5, mark: [0.1, 0.25] }),
+  })), "Population stability index of each feature", room("drift"), { most: 0.5, mark: [0.1, 0.25] }),
   note(`Stability index of ${own.rows} recent units against ${own.reference}. Below 0.1 steady, above 0.25 drifted.`),
   numbers(["Feature", "Index", "Verdict"], own.features.map((one) => [one.name, one.index.toFixed(3), one.verdict])));
   return undefined;
@@ -138,11 +143,13 @@ function drawExperiment(own) {
     const [value, low, high] = relative ? [outcome.relative, outcome.relative_low, outcome.relative_high] :
       [outcome.absolute, outcome.low, outcome.high];
     const text = (own) => (relative ? `${short(own * 100)} %` : short(own));
-    return { name: `${treatment} against ${control}: ${text(value)} [${text(low)}, ${text(high)}], p = ${outcome.p_value.toPrecision(2)}`,
-      value, low, high, percent: relative };
+    const chance = outcome.p_value < 0.001 ? "p < 0.001" : `p = ${outcome.p_value.toPrecision(2)}`;
+    const name = `${treatment} against ${control}: ${text(value)} [${text(low)}, ${text(high)}], ${chance}`;
+    return { name, value, low, high, percent: relative };
   });
   if (rows.length) {
-    parts.push(intervals(rows, `Effect on the ${own.metric}: ${rows.map((row) => row.name).join("; ")}`));
+    parts.push(...rows.map((row) => note(row.name, "effect")));
+    parts.push(intervals(rows, `Effect on the ${own.metric}: ${rows.map((row) => row.name).join("; ")}`, room("experiment")));
     parts.push(note(`${own.metric} of a decision, with 95 % intervals by cells.`));
   }
   parts.push(...own.problems.map((text) => note(text)));
@@ -163,6 +170,7 @@ async function refresh() {
     const [policies, overview, result, curves, drift] = await Promise.all([
       ask("/v1/policies"), ask(`/v1/dashboard/overview?hours=${at("hours").value}`), newestResult(),
       ask(`/v1/dashboard/curves${query}`), ask("/v1/dashboard/drift")]);
+    enter(true); // before drawing: charts are as wide as their places
     drawPolicy(policies);
     drawTime(overview);
     drawDoses(overview);
@@ -170,7 +178,6 @@ async function refresh() {
     drawExperiment(result);
     drawCurves(curves);
     drawDrift(drift);
-    enter(true);
     at("status").textContent = `Up to date, ${new Date().toTimeString().slice(0, 8)}`;
   } catch (error) {
     if (error instanceof Refused) return leave("This key is not valid here.");
@@ -207,5 +214,9 @@ at("enter").addEventListener("submit", (event) => {
 at("leave").addEventListener("click", () => leave());
 at("hours").addEventListener("change", refresh);
 at("feature").addEventListener("change", refresh);
+addEventListener("resize", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => at("main").hidden || refresh(), 200);
+});
 if (sessionStorage.getItem(STORED)) refresh();
 else at("key").focus();

@@ -1,4 +1,5 @@
-// Charts as SVG, from numbers alone; every chart comes with its numbers as a table.
+// Charts as SVG, from numbers alone. A unit of a drawing is a pixel, so that texts stay readable:
+// every chart is told how wide its place is.
 
 const SPACE = "http://www.w3.org/2000/svg";
 
@@ -26,7 +27,7 @@ export function short(value) {
 }
 
 function drawing(width, height, label) {
-  return shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  return shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
 }
 
 // Round numbers that cover a range.
@@ -63,8 +64,8 @@ export function numbers(head, rows) {
 }
 
 // Bars over time, one series.
-export function columns(values, names, label, colour = 0) {
-  const width = Math.max(280, Math.min(760, innerWidth - 60)), height = 170, left = 44, bottom = 22, top = 8;
+export function columns(values, names, label, width, colour = 0) {
+  const height = 170, left = 44, bottom = 22, top = 8;
   const svg = drawing(width, height, label);
   const highest = Math.max(...values, 0) || 1;
   const y = scale(0, highest, height - bottom, top);
@@ -87,8 +88,8 @@ export function columns(values, names, label, colour = 0) {
 }
 
 // Lines over doses, with colours and dashes, so that neither is needed alone.
-export function lines(doses, segments, label) {
-  const width = 420, height = 240, left = 44, bottom = 34, top = 8;
+export function lines(doses, segments, label, width) {
+  const height = 250, left = 44, bottom = 34, top = 8;
   const svg = drawing(width, height, label);
   const all = segments.flatMap((own) => own.curve);
   const low = Math.min(...all), high = Math.max(...all);
@@ -118,8 +119,8 @@ export function lines(doses, segments, label) {
 }
 
 // Horizontal bars with names: counts, shares, indices.
-export function bars(rows, label, { most = null, mark = null } = {}) {
-  const width = 420, step = 26, left = 128, right = 62;
+export function bars(rows, label, width, { most = null, mark = null } = {}) {
+  const step = 28, left = 128, right = 58;
   const svg = drawing(width, rows.length * step + 4, label);
   const highest = most ?? (Math.max(...rows.map((own) => own.value), 0) || 1);
   const x = scale(0, highest, left, width - right);
@@ -141,8 +142,8 @@ export function bars(rows, label, { most = null, mark = null } = {}) {
 }
 
 // Estimates with intervals around a line of no effect.
-export function intervals(rows, label) {
-  const width = 420, step = 46, left = 12, right = 12;
+export function intervals(rows, label, width) {
+  const step = 40, left = 12, right = 12;
   const svg = drawing(width, rows.length * step + 22, label);
   const ends = rows.flatMap((own) => [own.low, own.high, 0]);
   const low = Math.min(...ends), high = Math.max(...ends);
@@ -150,10 +151,9 @@ export function intervals(rows, label) {
   const x = scale(low - room, high + room, left, width - right);
   svg.append(shape("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: rows.length * step }));
   rows.forEach((own, k) => {
-    const y = k * step + 32;
+    const y = k * step + 20;
     const colour = own.low > 0 ? "good" : own.high < 0 ? "bad" : "warn";
     svg.append(
-      shape("text", { class: "value", x: left, y: y - 14 }, own.name),
       shape("rect", { class: `fill${colour}`, x: x(own.low), y: y - 3, width: Math.max(x(own.high) - x(own.low), 2), height: 6, rx: 3 }),
       shape("circle", { class: `fill${colour}`, cx: x(own.value), cy: y, r: 7 }),
     );
