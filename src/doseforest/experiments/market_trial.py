@@ -12,7 +12,7 @@ import numpy as np
 
 from doseforest.dtypes import Array, FloatArray, IntArray
 from doseforest.experiments.compare import compare_arms
-from doseforest.experiments.hashed_arms import assign_arms
+from doseforest.experiments.hashed_arms import assign_arms, checked_shares
 from doseforest.experiments.increment_plots import plot_increments
 from doseforest.experiments.result import ABResult
 from doseforest.simulation.marketplace import Marketplace, Traffic
@@ -126,8 +126,13 @@ def run_ab_test(
     """
     names = _two_names(policies)
     n_days, n_before = _checked_days(days, "days", 1), _checked_days(days_before, "days_before", 0)
-    own_cells = np.arange(market.n_cells) if cells is None else np.asarray(cells)
-    planned = dict.fromkeys(names, 0.5) if shares is None else shares
+    own_cells = market.checked_cells(cells)
+    planned = checked_shares(dict.fromkeys(names, 0.5) if shares is None else shares)
+    if set(planned) != set(names):
+        raise ValueError(
+            f"The 'shares' parameter must have the names of the policies {names}. "
+            f"Got {list(planned)} instead."
+        )
     arms = assign_arms(own_cells, salt, planned)
     traffic = market.draw_traffic(
         days=np.arange(n_before, n_before + n_days), cells=own_cells, seed=seed

@@ -148,7 +148,7 @@ class Marketplace:
             By default all of them.
         seed : int, default=0
         """
-        own_days, own_cells = self._days(days), self._cells(cells)
+        own_days, own_cells = self._days(days), self.checked_cells(cells)
         visited = np.tile(own_cells, len(own_days)), np.repeat(own_days, len(own_cells))
         return draw_traffic(self.city, *visited, draws.checked_seed(seed))
 
@@ -266,7 +266,8 @@ class Marketplace:
         own = np.arange(days) if isinstance(days, int) and days > 0 else np.asarray(days)
         return _places(own, season, "days")
 
-    def _cells(self, cells: Any) -> IntArray:
+    def checked_cells(self, cells: Any = None) -> IntArray:
+        """Cells by their numbers, by default all of them."""
         own = np.arange(self.n_cells) if cells is None else np.asarray(cells)
         return _places(own, self.n_cells, "cells")
 
