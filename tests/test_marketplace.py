@@ -21,7 +21,9 @@ from doseforest.simulation.marketplace import (
     draw_experiment,
     expected_orders,
     files,
+    flat_discount,
     market,
+    plot_marketplace,
     regimes,
     write_experiment,
 )
@@ -392,3 +394,23 @@ def test_more_rows_than_a_season_has_are_refused(monkeypatch):
     monkeypatch.setattr(Marketplace, "blocks", lambda self, seed: iter([]))
     with pytest.raises(ValueError, match="'n_rows' parameter must be at most 0"):
         list(files.experiment_pieces(short, 10, 0, "levels"))
+
+
+def test_a_flat_discount_costs_what_was_asked_for():
+    own = Marketplace("nonlinear")
+    traffic = own.draw_traffic(days=1, cells=CELLS, seed=0)
+    plan = own.assigned(traffic, "levels", seed=0)
+    cost = own.expected(traffic, plan).cost.sum()
+    flat = flat_discount(own, traffic, cost)
+    assert own.expected(traffic, flat).cost.sum() == pytest.approx(cost, rel=1e-4)
+    most = own.expected(traffic, MAX_DISCOUNT).cost.sum()
+    assert flat_discount(own, traffic, most) == MAX_DISCOUNT
+    assert flat_discount(own, traffic, 0) == 0
+    for wrong in (-1.0, 1.01 * most, np.nan, "much"):
+        with pytest.raises(ValueError, match="'cost' parameter must be a number from 0 to"):
+            flat_discount(own, traffic, wrong)
+
+
+def test_the_marketplace_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert plot_marketplace(tmp_path / "market.png").stat().st_size > 10_000
