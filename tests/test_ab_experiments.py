@@ -17,7 +17,9 @@ from doseforest.experiments import (
     run_ab_test,
 )
 from doseforest.experiments.arm_means import arm_means
+from doseforest.experiments.market_trial import TRIALS
 from doseforest.simulation.marketplace import Marketplace
+from doseforest.simulation.marketplace.draws import seed_of
 from doseforest.studies import ab_coverage
 from doseforest.studies.request import Request
 from doseforest.studies.workers import Clock
@@ -397,7 +399,7 @@ def test_the_truth_of_a_trial_is_the_mean_of_what_all_cells_would_bring():
     test = run_ab_test(
         market, {"a": 0.06, "b": 0.24}, days=2, days_before=1, cells=CELLS[:60], seed=4
     )
-    traffic = market.draw_traffic(days=[1, 2], cells=CELLS[:60], seed=4)
+    traffic = market.draw_traffic(days=[1, 2], cells=CELLS[:60], seed=seed_of(4, TRIALS))
     for discount, found in (
         (0.06, test.true_increment.control),
         (0.24, test.true_increment.treatment),
@@ -405,6 +407,20 @@ def test_the_truth_of_a_trial_is_the_mean_of_what_all_cells_would_bring():
         orders = [market.draw_results(traffic, discount, seed=s).orders.sum() for s in range(40)]
         error = np.std(orders) / np.sqrt(len(orders)) / traffic.n_visits
         assert abs(np.mean(orders) / traffic.n_visits - found) < 4 * error
+
+
+def test_a_policy_is_not_tried_on_the_views_of_an_experiment_with_the_same_seed():
+    seen = []
+
+    def watch(X):
+        seen.append(X)
+        return np.zeros(len(X))
+
+    market = Marketplace("mixed")
+    run_ab_test(market, {"a": watch, "b": 0.1}, days=1, days_before=0, cells=CELLS, seed=3)
+    own = market.draw_traffic(days=[0], cells=CELLS, seed=3).X
+    common = {row.tobytes() for row in np.ascontiguousarray(seen[0])}
+    assert not any(row.tobytes() in common for row in np.ascontiguousarray(own))
 
 
 def test_trials_take_objects_that_decide_two_discounts_and_no_days_before():
