@@ -26,7 +26,8 @@ class Fooled(KnownCurves):
         X = np.asarray(X)
         truth = super().dose_response(X, doses)
         own = DISCOUNTS if doses is None else np.asarray(doses)
-        return truth + 0.15 * np.sin(1e4 * X[:, :1] * (1 + own)) * (own > 0)
+        wrong = 0.15 * np.sin(1e4 * X[:, :1] * (1 + own)) * (own > 0)
+        return np.clip(truth + wrong, 0, 1)
 
 
 def experiment(n, seed):
