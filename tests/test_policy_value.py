@@ -7,6 +7,7 @@ from sklearn.linear_model import LinearRegression
 from doseforest import GeneralizedCausalForest
 from doseforest.policy import (
     ConstantPolicy,
+    DoseCost,
     DosePolicy,
     ExplorationPolicy,
     Explore,
@@ -100,7 +101,7 @@ def test_scores_are_the_formula_by_hand():
     gain = scores[2] - scores[1]
     assert found.value == pytest.approx(scores[2].mean())
     assert found.gain == pytest.approx(gain.mean())
-    assert found.gain_error == pytest.approx(gain.std() / np.sqrt(300))
+    assert found.gain_error == pytest.approx(gain.std(ddof=1) / np.sqrt(300))
     assert found.predicted_gain == pytest.approx((curves[:, 2] - curves[:, 1]).mean())
 
 
@@ -201,6 +202,7 @@ def test_observed_rows_are_weighed_by_the_nuisances_of_the_forest(observed):
         ({"baseline": [1.0, 2.0]}, "'baseline' parameter must be one dose"),
         ({"value": 2.0}, "'value' parameter must be a rule"),
         ({"cost": "fare"}, "'cost' parameter must be a rule"),
+        ({"value": DoseCost(component=1)}, "'component' parameter of a rule must be below 1"),
         ({"value": MARGIN, "context": {"margin": np.nan}}, "finite numbers in the columns"),
     ],
 )
