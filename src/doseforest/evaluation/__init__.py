@@ -17,12 +17,15 @@ from doseforest.evaluation.risks import (
     effect_risk,
     fit_yardstick,
 )
+from doseforest.evaluation.tuning import Trial, Tuning, tune
 
 __all__ = [
     "EffectErrors",
     "EffectRisk",
     "EffectYardstick",
     "SimulationMean",
+    "Trial",
+    "Tuning",
     "curve_errors",
     "effect_errors",
     "effect_losses",
@@ -30,4 +33,5 @@ __all__ = [
     "fit_yardstick",
     "paired_difference",
     "simulation_mean",
+    "tune",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 from doseforest.dtypes import FloatArray
 
 Marks = NDArray[np.bool_]
-# (outcomes, covariates, treated) to the slopes of (control, treatment), each (p, n_outcomes).
-Slopes = Callable[[FloatArray, FloatArray, Marks], tuple[FloatArray, FloatArray]]
+ADJUSTMENTS = ("lin", "cuped", "none")
+LEAST_FREEDOM = 1e-6  # of a residual, that leverage leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,75 +30,44 @@ def arm_means(
     The mean of an arm is moved by slopes times how far its covariates are from those of all. With
     slopes of its own in each arm this is the regression with interactions of Lin (2013); with the
     same slopes it is CUPED. Units are taken as draws from many, so the covariance also has what
-    the covariates of all units vary; for effects in just these units it is conservative.
+    the covariates of all units vary; for effects in just these units it is conservative. Residuals
+    are divided by one minus the unit's leverage (HC3): a few large units pull slopes to themselves.
+    Without covariates the variance of a mean is the usual one.
 
     Parameters
     ----------
     outcomes : array of shape (n_units, n_outcomes)
     treated : bool array of shape (n_units,)
     covariates : array of shape (n_units, n_covariates)
-    adjustment : str
-        A key of ADJUSTMENTS.
+    adjustment : {"lin", "cuped", "none"}
     """
     n_units = len(outcomes)
-    centred = covariates - covariates.mean(axis=0)
-    slopes = ADJUSTMENTS[adjustment](outcomes, centred, treated)
-    n_slopes = 0 if adjustment == "none" else int(np.linalg.matrix_rank(centred))
+    x = covariates[:, :0] if adjustment == "none" else covariates - covariates.mean(axis=0)
+    arms = (~treated, treated)
+    within = x - np.where(treated[:, None], x[treated].mean(axis=0), x[~treated].mean(axis=0))
+    seen = arms if adjustment == "lin" else (np.ones_like(treated),) * 2  # who tells the slopes
     values, influences = [], []
-    for marks, slope in zip((~treated, treated), slopes, strict=True):
-        count = int(marks.sum())
-        level = (outcomes[marks] - centred[marks] @ slope).mean(axis=0)
-        residual = (outcomes - level - centred @ slope) * marks[:, None]
-        # Residuals of a fit are too small, as in any regression.
-        inflation = np.sqrt(count / (count - 1 - n_slopes))
-        values.append(level)
-        influences.append(inflation * residual * n_units / count + centred @ slope)
+    for arm, told in zip(arms, seen, strict=True):
+        count = arm.sum()
+        # Row i of `pull` is what the outcome of unit i adds to the slopes.
+        pull = (within @ _inverse(within[told])) * told[:, None]
+        slope = pull.T @ outcomes
+        value = outcomes[arm].mean(axis=0) - x[arm].mean(axis=0) @ slope
+        own_level = [(outcomes[marks] - x[marks] @ slope).mean(axis=0) for marks in arms]
+        residual = outcomes - x @ slope - np.where(treated[:, None], own_level[1], own_level[0])
+        freedom = np.maximum(1.0 - (pull * within).sum(axis=1), LEAST_FREEDOM)
+        weight = arm / count - pull @ x[arm].mean(axis=0)
+        weight *= np.sqrt(count / (count - 1)) / freedom
+        values.append(value)
+        influences.append(weight[:, None] * residual + x @ slope / n_units)
     influence = np.hstack(influences)
-    return ArmMeans(np.stack(values), influence.T @ influence / n_units**2)
+    return ArmMeans(np.stack(values), influence.T @ influence)
 
 
-def no_slopes(
-    outcomes: FloatArray, covariates: FloatArray, treated: Marks
-) -> tuple[FloatArray, FloatArray]:
-    """Means as they are."""
-    zero: FloatArray = np.zeros((covariates.shape[1], outcomes.shape[1]))
-    return zero, zero
-
-
-def slopes_of_arms(
-    outcomes: FloatArray, covariates: FloatArray, treated: Marks
-) -> tuple[FloatArray, FloatArray]:
-    """Least squares within each arm."""
-    control, own = (_moments(outcomes, covariates, marks) for marks in (~treated, treated))
-    return _solved(*control), _solved(*own)
-
-
-def common_slopes(
-    outcomes: FloatArray, covariates: FloatArray, treated: Marks
-) -> tuple[FloatArray, FloatArray]:
-    """Least squares with one slope and a level for each arm."""
-    control, own = (_moments(outcomes, covariates, marks) for marks in (~treated, treated))
-    slope = _solved(control[0] + own[0], control[1] + own[1])
-    return slope, slope
-
-
-ADJUSTMENTS: dict[str, Slopes] = {
-    "lin": slopes_of_arms,
-    "cuped": common_slopes,
-    "none": no_slopes,
-}
-
-
-def _moments(
-    outcomes: FloatArray, covariates: FloatArray, marks: Marks
-) -> tuple[FloatArray, FloatArray]:
-    X = covariates[marks] - covariates[marks].mean(axis=0)
-    return X.T @ X, X.T @ outcomes[marks]
-
-
-def _solved(gram: FloatArray, cross: FloatArray) -> FloatArray:
-    """Slopes; of covariates that say the same the shortest ones."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+def _inverse(table: FloatArray) -> FloatArray:
+    """Inverse of the table's cross products; columns that say the same share their slopes."""
+    gram = table.T @ table
+    scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(np.float64).tiny))
     inverse = np.linalg.pinv(gram / np.outer(scale, scale), rcond=1e-10, hermitian=True)
-    slopes: FloatArray = (inverse @ (cross / scale[:, None])) / scale[:, None]
-    return slopes
+    found: FloatArray = inverse / np.outer(scale, scale)
+    return found

@@ -77,7 +77,7 @@ def compare_arms(
     orders: treatment against control
       control    9.906  (500 units)
       treatment  10.791  (500 units)
-      increment +0.8853 [0.7587, 1.012], +8.94% [7.60%, 10.28%], p = 9.4e-43
+      increment +0.8853 [0.7585, 1.012], +8.94% [7.59%, 10.28%], p = 1.4e-42
       adjusted by 1 covariate (lin): variance -90%
       50.0% : 50.0% of units (50.0% : 50.0% planned), p = 1: as planned
     """

@@ -30,7 +30,7 @@ def plot_increments(
         ax.annotate(
             f"{own.relative:+.1%}",
             (own.relative, place),
-            xytext=(0, 8),
+            xytext=(0, 8 if truths is None else 12),
             textcoords="offset points",
             ha="center",
             fontsize="small",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -12,15 +13,18 @@ import numpy as np
 
 from doseforest.dtypes import Array, FloatArray, IntArray
 from doseforest.experiments.compare import compare_arms
-from doseforest.experiments.hashed_arms import assign_arms
+from doseforest.experiments.hashed_arms import assign_arms, checked_shares
 from doseforest.experiments.increment_plots import plot_increments
 from doseforest.experiments.result import ABResult
 from doseforest.simulation.marketplace import Marketplace, Traffic
+from doseforest.simulation.marketplace.draws import checked_seed, seed_of
+from doseforest.simulation.marketplace.inputs import checked_cells
 
 # Metrics of a cell and day, each with the one of the period before that is its covariate.
 METRICS = {"orders": "orders", "requests": "requests", "revenue": "revenue", "cost": "revenue"}
-PER_VIEW = "orders per view"
+PER_VIEW, VIEWS = "orders per view", "views"
 MAIN = "orders"
+TRIALS = 1  # use of the seed: views of a test are other ones than those of experiments
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,15 @@ class TrueIncrement:
         return self.absolute / self.control if self.control else math.nan
 
 
+Truths = dict[str, TrueIncrement]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketTest:
     """Results of a test by metric, and the truth."""
 
     results: dict[str, ABResult]
-    truths: dict[str, TrueIncrement]
+    truths: Truths
     cells: IntArray = field(repr=False)  # (n_cells,)
     arms: Array = field(repr=False)  # (n_cells,) name of each cell's arm
 
@@ -114,7 +121,8 @@ def run_ab_test(
         By default a half each.
     adjustment : {"lin", "cuped", "none"}, default="lin"
     seed : int, default=0
-        Of traffic and luck.
+        Of traffic and luck. Views are other ones than those of an experiment with this seed, so
+        that a policy is not tried on what it was learned from.
 
     Examples
     --------
@@ -126,48 +134,51 @@ def run_ab_test(
     """
     names = _two_names(policies)
     n_days, n_before = _checked_days(days, "days", 1), _checked_days(days_before, "days_before", 0)
-    own_cells = np.arange(market.n_cells) if cells is None else np.asarray(cells)
-    planned = dict.fromkeys(names, 0.5) if shares is None else shares
+    own_cells = checked_cells(cells, market.n_cells)
+    planned = _checked_plan(shares, names)
+    own_seed = seed_of(checked_seed(seed), TRIALS)
     arms = assign_arms(own_cells, salt, planned)
-    traffic = market.draw_traffic(
-        days=np.arange(n_before, n_before + n_days), cells=own_cells, seed=seed
-    )
+    test_days = np.arange(n_before, n_before + n_days)
+    traffic = market.draw_traffic(days=test_days, cells=own_cells, seed=own_seed)
     plans = [market.plan(policies[name], traffic) for name in names]
     treated = np.tile(arms == names[1], n_days)[traffic.visit]
-    found = market.draw_results(traffic, np.where(treated[:, None], plans[1], plans[0]), seed)
-    drawn = {name: _of_cells(getattr(found, name), traffic, n_days) for name in METRICS}
-    views = _of_cells(np.ones(len(traffic)), traffic, n_days)
-    exact = [market.expected(traffic, plan) for plan in plans]
-    earlier = _earlier(market, own_cells, n_before, before, seed)
-
-    def compared(metric: str, outcome: FloatArray, **options: Any) -> ABResult:
-        return compare_arms(
-            outcome,
-            arms,
-            control=names[0],
-            adjustment=adjustment,
-            shares=planned,
-            metric=metric,
-            **options,
+    found = market.draw_results(traffic, np.where(treated[:, None], plans[1], plans[0]), own_seed)
+    drawn = _by_metric(found, traffic, n_days)
+    earlier = _earlier(market, own_cells, n_before, before, own_seed)
+    compared = partial(
+        compare_arms, arms=arms, control=names[0], adjustment=adjustment, shares=planned
+    )
+    results = {
+        name: compared(
+            drawn[name],
+            covariates=earlier[covariate],
+            cost=drawn["cost"],
+            metric=f"{name} of a cell and day",
         )
-
-    results, truths = {}, {}
-    for name, covariate in METRICS.items():
-        options = {"covariates": earlier[covariate], "cost": drawn["cost"]}
-        results[name] = compared(f"{name} of a cell and day", drawn[name], **options)
-        totals = [float(getattr(own, name).sum()) for own in exact]
-        truths[name] = TrueIncrement(*(total / traffic.n_visits for total in totals))
-    options = {"covariates": earlier[MAIN], "denominator": views}
-    results[PER_VIEW] = compared(PER_VIEW, drawn[MAIN], **options)
-    seen, orders = float(views.mean()), truths[MAIN]
-    truths[PER_VIEW] = TrueIncrement(orders.control / seen, orders.treatment / seen)
-    return MarketTest(results, truths, own_cells, arms)
+        for name, covariate in METRICS.items()
+    }
+    results[PER_VIEW] = compared(
+        drawn[MAIN], denominator=drawn[VIEWS], covariates=earlier[MAIN], metric=PER_VIEW
+    )
+    exact = [_by_metric(market.expected(traffic, plan), traffic, n_days) for plan in plans]
+    return MarketTest(results, _truths(*exact), own_cells, arms)
 
 
-def _of_cells(values: FloatArray, traffic: Traffic, n_days: int) -> FloatArray:
-    """Mean of a day for each cell, (n_cells,)."""
-    means: FloatArray = traffic.by_visit(values).reshape(n_days, -1).mean(axis=0)
-    return means
+def _truths(control: dict[str, FloatArray], treatment: dict[str, FloatArray]) -> Truths:
+    """True increments by metric, from expectations of all cells under both policies."""
+    means = [{name: float(own.mean()) for name, own in arm.items()} for arm in (control, treatment)]
+    truths = {name: TrueIncrement(*(own[name] for own in means)) for name in METRICS}
+    truths[PER_VIEW] = TrueIncrement(*(own[MAIN] / own[VIEWS] for own in means))
+    return truths
+
+
+def _by_metric(found: Any, traffic: Traffic, n_days: int) -> dict[str, FloatArray]:
+    """Mean of a day for each cell, (n_cells,) by metric, and the views."""
+    columns = {name: getattr(found, name) for name in METRICS} | {VIEWS: np.ones(len(traffic))}
+    return {
+        name: traffic.by_visit(own).reshape(n_days, -1).mean(axis=0)
+        for name, own in columns.items()
+    }
 
 
 def _earlier(
@@ -177,10 +188,18 @@ def _earlier(
     if n_days == 0:
         return dict.fromkeys(METRICS, np.empty((len(cells), 0)))
     traffic = market.draw_traffic(days=np.arange(n_days), cells=cells, seed=seed)
-    found = market.draw_results(traffic, policy, seed)
-    views = _of_cells(np.ones(len(traffic)), traffic, n_days)
-    columns = {name: _of_cells(getattr(found, name), traffic, n_days) for name in METRICS}
-    return {name: np.stack([own, views], axis=1) for name, own in columns.items()}
+    found = _by_metric(market.draw_results(traffic, policy, seed), traffic, n_days)
+    return {name: np.stack([found[name], found[VIEWS]], axis=1) for name in METRICS}
+
+
+def _checked_plan(shares: Any, names: tuple[str, str]) -> dict[str, float]:
+    planned = checked_shares(dict.fromkeys(names, 0.5) if shares is None else shares)
+    if set(planned) != set(names):
+        raise ValueError(
+            f"The 'shares' parameter must have the names of the policies {names}. "
+            f"Got {list(planned)} instead."
+        )
+    return planned
 
 
 def _two_names(policies: Any) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.inference.intervals import normal_quantile
+from doseforest.policy.dose_choices import DoseChoices
 from doseforest.treatments.vectors import dose_text
 
 # Why a unit has its dose, in the order of their codes.
@@ -30,7 +31,7 @@ FALLBACKS = ("no_dose", "no_support", "invalid", "unseen")  # baseline, whatever
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(DoseChoices):
     """One dose for every unit, with what it is expected to do and why it was chosen.
 
     Numbers are NaN where a policy does not know them: one without a forest predicts nothing.
@@ -58,19 +59,13 @@ class Decisions:
         return len(self.dose_index)
 
     @property
-    def dose(self) -> DoseArray:
-        """Dose of every unit, (n_units,); records where doses have several components."""
-        chosen: DoseArray = self.doses[self.dose_index]
-        return chosen
+    def _amounts(self) -> tuple[FloatArray, FloatArray]:
+        return self.value, self.cost
 
     @property
     def reason(self) -> Array:
         """Name of every unit's reason, (n_units,); `REASONS` says what they mean."""
         return np.array(list(REASONS))[self.reason_code]
-
-    def counts(self) -> IntArray:
-        """Number of units with each dose, (n_doses,)."""
-        return np.bincount(self.dose_index, minlength=len(self.doses))
 
     def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Ends of the effects' intervals, (n_units,) each; NaN where nothing is known of them."""

@@ -11,12 +11,21 @@ Examples
 from __future__ import annotations
 
 from doseforest.simulation.marketplace.assignment import ASSIGNMENTS, Assignment
+from doseforest.simulation.marketplace.budgets import flat_discount
 from doseforest.simulation.marketplace.city import City, make_city
 from doseforest.simulation.marketplace.experiment import Experiment, draw_experiment
 from doseforest.simulation.marketplace.files import PAPER_ROWS, write_experiment
 from doseforest.simulation.marketplace.market import Marketplace
 from doseforest.simulation.marketplace.matching import expected_orders
+from doseforest.simulation.marketplace.oracle import oracle_plan
 from doseforest.simulation.marketplace.outcomes import DrawnOutcomes, ExpectedOutcomes
+from doseforest.simulation.marketplace.plots import (
+    plot_city,
+    plot_hours,
+    plot_marketplace,
+    plot_matching,
+    plot_request_curves,
+)
 from doseforest.simulation.marketplace.policies import plan_of
 from doseforest.simulation.marketplace.regimes import LEVELS, MAX_DISCOUNT, REGIMES, Regime
 from doseforest.simulation.marketplace.traffic import FEATURES, Traffic
@@ -38,7 +47,14 @@ __all__ = [
     "Traffic",
     "draw_experiment",
     "expected_orders",
+    "flat_discount",
     "make_city",
+    "oracle_plan",
     "plan_of",
+    "plot_city",
+    "plot_hours",
+    "plot_marketplace",
+    "plot_matching",
+    "plot_request_curves",
     "write_experiment",
 ]

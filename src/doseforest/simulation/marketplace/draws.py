@@ -17,7 +17,7 @@ ROUNDS = 4  # of the shuffle; a cell's place then tells nothing about its neighb
 
 # What numbers are drawn for; no two share a stream.
 ZONES, RAIN, DAYS, VIEWS, RECENT_VIEWS, DRIVERS, IDLE_DRIVERS, ETA = range(101, 109)
-ROUTE, FARE, TRIPS, ABSENCE, DISCOUNTS, REQUESTS, CONTACTS, SHUFFLE, OTHERS = range(109, 118)
+ROUTE, FARE, TRIPS, ABSENCE, DISCOUNTS, REQUESTS, CONTACTS, SHUFFLE, SEEDS, LOGS = range(109, 119)
 
 Keys = NDArray[np.uint64]
 
@@ -76,6 +76,15 @@ def _permuted(values: Keys, half_bits: int, seed: int) -> Keys:
     for key in stream(seed, SHUFFLE, np.arange(ROUNDS, dtype=np.uint64)):
         left, right = right, left ^ (mix(right + key) & mask)
     return (left << shift) | right
+
+
+def seed_of(seed: int, use: int) -> int:
+    """Another seed for each use of one, so that the same riders do not turn up in all of them.
+
+    >>> seed_of(0, 1) == seed_of(0, 1), seed_of(0, 1) == seed_of(0, 2)
+    (True, False)
+    """
+    return int(stream(seed, SEEDS, np.array([use], np.uint64))[0] >> np.uint64(1))
 
 
 def checked_seed(seed: Any, name: str = "seed") -> int:
