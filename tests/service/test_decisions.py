@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from fastapi.testclient import TestClient
 from service_world import World, forest_policy, unit
 from sqlalchemy import select
 
+from doseforest.service.registry.units import ServedUnit
 from doseforest.service.storage.tables import decisions
 
 
@@ -160,3 +162,34 @@ def test_the_same_request_is_done_once(client: TestClient, world: World) -> None
     admin = {**world.headers("admin"), "Idempotency-Key": "order-17"}  # another key, another token
     assert client.post("/v1/decision", json=unit("bob"), headers=admin).status_code == 200
     assert len(stored(world)) == 2
+
+
+def test_requests_that_come_together_are_decided_on_together_and_fail_alone(
+    client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = client.app.state.service
+    served = service.live.current.deciders.policy
+    choose, sizes = type(served).choose, []
+
+    def choosy(policy: Any, units: Any) -> Any:
+        sizes.append(len(units))
+        if any(own.unit == "poison" for own in units):
+            raise MemoryError("no luck")
+        return choose(policy, units)
+
+    monkeypatch.setattr(type(served), "choose", choosy)
+    units = [[unit(name, x0)] for name, x0 in (("ann", 1.5), ("poison", 3.5), ("bob", 3.5))]
+    served_units = [
+        [ServedUnit(own["unit"], "c", own["features"]) for own in sent] for sent in units
+    ]
+    failures: list[Exception] = []
+
+    async def together() -> Any:
+        asked = [service.gathering.decide(own, failures.append) for own in served_units]
+        return await asyncio.gather(*asked)
+
+    found = client.portal.call(together)
+    assert [own.reason for (own,) in found] == ["best", "failed", "best"]
+    assert [own.dose for (own,) in found] == [1.0, 0.0, 2.0]
+    assert sizes == [3, 1, 1, 1]
+    assert len(failures) == 1

@@ -57,13 +57,20 @@ def decide(
 ) -> list[Decision]:
     """A decision for each unit; where a policy fails, the fallback dose."""
     try:
-        if deciders.experiment is not None:
-            return _in_experiment(deciders.experiment, units)
-        if deciders.policy is not None:
-            return _by_policy(deciders.policy, units)
+        return decide_or_raise(deciders, units)
+    except CannotDecideError:
+        raise
     except Exception as error:
         on_failure(error)
         return _fallback(deciders, units, "failed")
+
+
+def decide_or_raise(deciders: Deciders, units: Sequence[ServedUnit]) -> list[Decision]:
+    """A decision for each unit; where a policy fails, its error."""
+    if deciders.experiment is not None:
+        return _in_experiment(deciders.experiment, units)
+    if deciders.policy is not None:
+        return _by_policy(deciders.policy, units)
     return _fallback(deciders, units, "no_policy")
 
 

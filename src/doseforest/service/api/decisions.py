@@ -25,7 +25,7 @@ from doseforest.service.api.idempotency import (
     json_response,
 )
 from doseforest.service.api.state import Service, service_of
-from doseforest.service.deciding import Deciders, Decision, decide, new_ids, pseudonym
+from doseforest.service.deciding import Decision, decide, new_ids, pseudonym
 from doseforest.service.logs import log_error
 from doseforest.service.registry.units import ServedUnit
 from doseforest.service.storage.tables import decisions as decisions_table
@@ -33,7 +33,7 @@ from doseforest.service.storage.tables import now
 
 router = guarded_router("decide", "decisions")
 INSERT_DECISIONS = decisions_table.insert()
-INLINE_UNITS = 32  # as many are decided on faster than a thread could be asked
+SMALL = 32  # units of a request that is decided on together with others, without a thread
 
 
 @router.post("/decision", response_model=DecisionAnswer, responses=responses(409))
@@ -102,10 +102,9 @@ async def _made(
     """Answers to units, with the rows to store and what to count once they are."""
     service = service_of(request)
     note(request, units=len(units))
-    deciders = service.live.current.deciders
     names = [pseudonym(own.unit, service.unit_key) for own in units]
     served = [own.served(name) for own, name in zip(units, names, strict=True)]
-    decided = await _decided(request, service, deciders, served)
+    decided = await _decided(request, service, served)
     at, key_id = now(), key_of(request).id
     ids = new_ids(len(units), at)
     answers, rows = [], []
@@ -115,15 +114,14 @@ async def _made(
     return answers, ([(INSERT_DECISIONS, rows)], lambda: service.metrics.count(decided))
 
 
-async def _decided(
-    request: Request, service: Service, deciders: Deciders, units: list[ServedUnit]
-) -> list[Decision]:
+async def _decided(request: Request, service: Service, units: list[ServedUnit]) -> list[Decision]:
     def failed(error: Exception) -> None:
         service.metrics.policy_failures.inc()
         log_error("policy failed", error, request_id=request.scope["request_id"])
 
-    if len(units) <= INLINE_UNITS:
-        return decide(deciders, units, failed)
+    if len(units) <= SMALL:
+        return await service.gathering.decide(units, failed)
+    deciders = service.live.current.deciders
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(service.deciding, decide, deciders, units, failed)
 

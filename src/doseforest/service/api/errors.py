@@ -63,7 +63,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         413: "Too large",
         422: "The request breaks a rule, which the answer names",
         429: "Too many requests; Retry-After says when to ask again",
-        503: "Nothing was stored; ask again",
+        503: "It cannot be stored or decided now; ask again",
     }.items()
 }
 
@@ -81,7 +81,7 @@ def answer(request: Request, error: ServiceError) -> JSONResponse:
 
 
 def unavailable(message: str) -> ServiceError:
-    """Nothing was stored, and asking again may help."""
+    """Nothing is promised, and asking again may help."""
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ServiceError(503, "unavailable", message, headers)
 
@@ -111,7 +111,8 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 async def _storage(request: Request, error: Exception) -> JSONResponse:
     request.app.state.service.metrics.storage_failures.inc()
     log_error("storage failed", error.__cause__ or error, request_id=request.scope["request_id"])
-    return answer(request, unavailable("The database does not answer. Nothing was stored."))
+    text = "The database does not answer. Nothing is promised: send the request again."
+    return answer(request, unavailable(text))
 
 
 async def _cannot_decide(request: Request, error: Exception) -> JSONResponse:

@@ -19,7 +19,7 @@ from doseforest.service.api.decision_models import TEXT, Strict
 from doseforest.service.api.errors import ServiceError, responses
 from doseforest.service.api.outcomes import OUTCOME
 from doseforest.service.api.policies import time_text
-from doseforest.service.api.state import Service, service_of
+from doseforest.service.api.state import Service, service_of, written
 from doseforest.service.experiments import catalog
 from doseforest.service.experiments.results import experiment_result
 from doseforest.service.experiments.training_table import Wanted, csv_blocks, write_parquet
@@ -241,7 +241,7 @@ async def _read(service: Service, find: Callable[[Connection], Found]) -> Found:
 async def _changed(service: Service, change: Callable[[Connection], Found]) -> Found:
     """Write a change, then serve it."""
     try:
-        found = await asyncio.wrap_future(service.writer.run(change))
+        found = await written(service.writer.run(change))
     except catalog.UnknownExperimentError as error:
         raise ServiceError(404, "not_found", str(error)) from error
     except catalog.ExperimentError as error:

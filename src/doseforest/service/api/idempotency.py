@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from doseforest.service.api.access import key_of
 from doseforest.service.api.errors import ServiceError
-from doseforest.service.api.state import Service, service_of
+from doseforest.service.api.state import Service, service_of, written
 from doseforest.service.storage.tables import answers, now
 from doseforest.service.storage.writer import Inserts
 
@@ -47,7 +47,7 @@ async def answered_once(
     service = service_of(request)
     if token is None:
         body, inserts, stored = await make()
-        await asyncio.wrap_future(service.writer.insert(inserts))
+        await written(service.writer.insert(inserts))
         stored()
         return json_response(body)
     own = Token(key_of(request).id, token, await _fingerprint(request))
@@ -75,7 +75,7 @@ async def _first_or_again(
             "at": now(),
         }
         try:
-            await asyncio.wrap_future(service.writer.insert([(INSERT_ANSWER, [row]), *inserts]))
+            await written(service.writer.insert([(INSERT_ANSWER, [row]), *inserts]))
         except IntegrityError:
             found = await asyncio.to_thread(_stored_answer, service, own)
             if found is None:  # it was something else

@@ -15,7 +15,7 @@ from sqlalchemy.sql import Executable
 from doseforest.service.api.access import guarded_router, note
 from doseforest.service.api.decision_models import Number, Strict
 from doseforest.service.api.errors import ServiceError, responses
-from doseforest.service.api.state import Service, service_of
+from doseforest.service.api.state import Service, service_of, written
 from doseforest.service.storage.tables import decisions, now, outcomes
 
 router = guarded_router("report", "outcomes")
@@ -72,7 +72,7 @@ async def report_outcomes(request: Request, batch: OutcomeBatch) -> OutcomesAnsw
     ]
     statement = UPSERTS[service.database.url.get_backend_name()]
     try:
-        await asyncio.wrap_future(service.writer.insert([(statement, rows)]))
+        await written(service.writer.insert([(statement, rows)]))
     except IntegrityError as error:
         unknown = await asyncio.to_thread(_unknown, service, [place for place, _ in newest])
         if unknown == 0:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from doseforest.service.api.access import guarded_router, key_of
 from doseforest.service.api.errors import responses
-from doseforest.service.api.state import Service, service_of
+from doseforest.service.api.state import Service, service_of, written
 from doseforest.service.logs import log
 from doseforest.service.registry import catalog
 from doseforest.service.registry.files import PolicyFileError
@@ -93,7 +93,7 @@ async def publish(
             raise PolicyFileError(str(error)) from error
 
     described = await asyncio.to_thread(stored)
-    version = await asyncio.wrap_future(
+    version = await written(
         service.writer.run(
             lambda connection: catalog.publish(connection, described, note=note, by=by)
         )
@@ -139,7 +139,7 @@ async def _changed(
     await asyncio.to_thread(
         _read, service, lambda connection: service.live.check(connection, version)
     )
-    active = await asyncio.wrap_future(service.writer.run(change))
+    active = await written(service.writer.run(change))
     await asyncio.to_thread(service.live.refresh)
     service.note()
     log("activated", version=active, before=None if before is None else before.version)

@@ -6,24 +6,30 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
-from sqlalchemy.exc import SQLAlchemyError
 
+from doseforest.service.gathering import Gathering
 from doseforest.service.live import UNIT_KEY, LiveState, own_secret
 from doseforest.service.logs import log, log_error
 from doseforest.service.metrics import Metrics
 from doseforest.service.registry.files import PolicyFiles
 from doseforest.service.security.rates import RateLimit
 from doseforest.service.settings import Settings
-from doseforest.service.storage.databases import Database, open_database
+from doseforest.service.storage.databases import (
+    Database,
+    StorageUnavailableError,
+    open_database,
+)
 from doseforest.service.storage.schema import check_schema
 from doseforest.service.storage.writer import Writer
 
+Answer = TypeVar("Answer")
 DECIDING_THREADS = 2
+WRITE_SECONDS = 30
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +44,7 @@ class Service:
     metrics: Metrics
     rates: RateLimit
     unit_key: bytes
+    gathering: Gathering  # small requests, decided on together
     deciding: ThreadPoolExecutor  # large batches, so that small requests need not wait
     underway: dict[tuple[str, str], asyncio.Future[Any]] = field(default_factory=dict)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,10 +60,10 @@ class Service:
                 if not reachable:
                     log("database is back")
                 reachable = True
-            except SQLAlchemyError as error:
+            except Exception as error:  # whatever it is, the next look may be luckier
                 self.metrics.refresh_failures.inc()
                 if reachable:
-                    log_error("database cannot be read", error)
+                    log_error("no news from the database", error)
                 reachable = False
             self.metrics.waiting.set(self.writer.waiting)
             with contextlib.suppress(TimeoutError):
@@ -72,6 +79,15 @@ class Service:
                 log("refused", logging.ERROR, problem=problem)
 
 
+async def written(write: Future[Answer]) -> Answer:
+    """What a write returns, once it is on disk; a database that hangs is one that is gone."""
+    try:
+        async with asyncio.timeout(WRITE_SECONDS):
+            return await asyncio.wrap_future(write)
+    except TimeoutError as error:
+        raise StorageUnavailableError("The database takes too long.") from error
+
+
 def service_of(request: Request) -> Service:
     """The service behind a request."""
     service: Service = request.app.state.service
@@ -84,15 +100,17 @@ async def serving(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     database = open_database(settings.database)
     await asyncio.to_thread(check_schema, database)
     files = PolicyFiles(settings.policies)
+    writer, live = Writer(database), LiveState(database, files, settings.fallback_dose)
     service = Service(
         settings=settings,
         database=database,
-        writer=Writer(database),
+        writer=writer,
         files=files,
-        live=LiveState(database, files, settings.fallback_dose),
+        live=live,
         metrics=Metrics(),
         rates=RateLimit(settings.rate / settings.workers),
         unit_key=await asyncio.to_thread(own_secret, database, UNIT_KEY),
+        gathering=Gathering(lambda: live.current.deciders, lambda: writer.busy),
         deciding=ThreadPoolExecutor(DECIDING_THREADS, "doseforest-deciding"),
     )
     app.state.service = service

@@ -58,6 +58,7 @@ class Writer:
         self._wake = threading.Condition()
         self._closing = False
         self.largest_group = 0
+        self.busy = False  # whether something is being written right now
         self._thread = threading.Thread(target=self._run, name="doseforest-writer", daemon=True)
         self._thread.start()
 
@@ -101,7 +102,12 @@ class Writer:
                 n_writes = min(len(self._waiting), LARGEST_GROUP)
                 group = [self._waiting.popleft() for _ in range(n_writes)]
             self.largest_group = max(self.largest_group, n_writes)
-            self._write(group)
+            # Whoever no longer waits is left out; from here on nobody can go away.
+            kept = [own for own in group if own.done.set_running_or_notify_cancel()]
+            if kept:
+                self.busy = True
+                self._write(kept)
+                self.busy = False
 
     def _write(self, group: list[Write]) -> None:
         try:
