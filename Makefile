@@ -16,7 +16,8 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-service bench-ab bench-real examples readme wheel lock clean
+  bench-splits bench-known bench-policy bench-service bench-ab \
+  bench-real examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
