@@ -1,4 +1,4 @@
-"""Evaluation: how far curves are from a known truth, and which are closer to an unknown one."""
+"""Evaluation: curves against a known truth, models against each other where there is none."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.estimates import RowEstimate, mean_of_rows
 from doseforest.evaluation.qini.budgeted import BudgetedQini, budgeted_qini
 from doseforest.evaluation.qini.curve import QiniCurve
 from doseforest.evaluation.qini.judging import compare_qini, qini_curve
+from doseforest.evaluation.qini.table import QiniTable, qini_table
 from doseforest.evaluation.qini.tenths import UpliftTable
 from doseforest.evaluation.risks import (
     EffectRisk,
@@ -23,6 +24,8 @@ from doseforest.evaluation.risks import (
     effect_risk,
     fit_yardstick,
 )
+from doseforest.evaluation.selection import select_model
+from doseforest.evaluation.verdicts import ModelSelection
 
 __all__ = [
     "BudgetedQini",
@@ -30,7 +33,9 @@ __all__ = [
     "EffectErrors",
     "EffectRisk",
     "EffectYardstick",
+    "ModelSelection",
     "QiniCurve",
+    "QiniTable",
     "RowEstimate",
     "SimulationMean",
     "UpliftTable",
@@ -41,9 +46,12 @@ __all__ = [
     "effect_losses",
     "effect_risk",
     "fit_yardstick",
+    "mean_of_rows",
     "paired_difference",
     "qini_curve",
+    "qini_table",
     "randomised_scores",
     "robust_scores",
+    "select_model",
     "simulation_mean",
 ]
