@@ -17,6 +17,7 @@ from doseforest.studies import (
     scaling,
     table1,
 )
+from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.real.study import RealStudy
@@ -65,7 +66,7 @@ class SingleFit:
         return self.measure(request, clock), True
 
 
-STUDIES: dict[str, Study | SingleFit | RealStudy] = {
+STUDIES: dict[str, Study | SingleFit | RealStudy | CoverageStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -86,6 +87,7 @@ STUDIES: dict[str, Study | SingleFit | RealStudy] = {
     ),
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
+    "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
     "real": RealStudy("real data beside published numbers"),
 }
 

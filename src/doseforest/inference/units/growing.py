@@ -19,7 +19,8 @@ from doseforest.inference.units.bags import UnitBags
 
 N_BAGS = 100
 BAG_SIZE = 20  # with few trees in a bag, most of what differs between bags is their noise
-LEAF_SIZE = 6
+# Smaller leaves widen intervals; larger ones leave bias, and noise of nuisances that bags miss.
+LEAF_SIZE = 7
 LARGE = 8000  # rows; beyond, leaves grow and trees see less, both with the root: files stay small
 MOST_FUNCTIONS = 40
 FEWEST_GROUPS = 20
