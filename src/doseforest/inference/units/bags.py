@@ -18,6 +18,7 @@ from doseforest.prediction.forest import Forest
 from doseforest.treatments.bases import FittedBasis
 
 VALUES_AT_ONCE = 8_000_000  # of leaf channels, gathered for a block of units
+LEAST_SPREAD = 1e-100  # of a function of the dose; less counts as 0
 UNKNOWN = 1e-9  # of a direction's spread over all rows: less is as good as nothing
 
 

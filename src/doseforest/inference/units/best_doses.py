@@ -43,12 +43,13 @@ def not_beaten(found: UnitCurves, sign: float, coverage: float) -> NDArray[np.bo
     """Doses that may be the best, (n_units, n_doses)."""
     n_doses = found.curves.shape[1]
     kept = np.empty(found.curves.shape, bool)
+    roots = contrast_roots(found.noise, sign * found.functions)
     for place in range(n_doses):
         contrasts = sign * (found.functions - found.functions[:, place : place + 1])
         gains = sign * (found.curves - found.curves[:, place : place + 1])
         variance, degrees = contrast_variance(found.noise, contrasts)
-        roots = contrast_roots(found.noise, contrasts)
-        limits = rise_quantiles(roots, np.median(degrees, axis=1), coverage)
+        against = roots - roots[:, place : place + 1]
+        limits = rise_quantiles(against, np.median(degrees, axis=1), coverage)
         kept[:, place] = _largest_gain(gains, np.sqrt(variance)) <= np.maximum(limits, 0.0)
     return kept
 

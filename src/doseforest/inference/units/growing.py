@@ -15,7 +15,7 @@ from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.treatment_means import treatment_means
-from doseforest.inference.units.bags import UnitBags
+from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
 
 N_BAGS = 100
 BAG_SIZE = 20  # with few trees in a bag, most of what differs between bags is their noise
@@ -83,7 +83,8 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
         groups=rows.ids,
     )
     plan.stopwatch.add(forest.seconds_)
-    return UnitBags(forest.forest_, plan.basis, rows.leaf_mean(centred**2))
+    spread = rows.leaf_mean(centred**2)
+    return UnitBags(forest.forest_, plan.basis, np.where(spread >= LEAST_SPREAD, spread, 0.0))
 
 
 def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:

@@ -116,6 +116,20 @@ class UnitIntervals:
         -------
         low, high : arrays of shape (n_units,), or (n_units, n_doses)
             Centred on the debiased effect, not on `effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), baseline=0.0,
+        ...     inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.effect_interval(data.X, dose=1.0)  # the effect is 2 for everyone
+        >>> bool(((low <= 2) & (high >= 2)).mean() > 0.8)
+        True
         """
         checked_coverage(coverage)
         _check_flag(band, "band")

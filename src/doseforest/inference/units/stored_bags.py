@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.data.table import Categories
 from doseforest.dtypes import Array
-from doseforest.inference.units.bags import UnitBags
+from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
 from doseforest.prediction.stored_forest import read_forest, store_forest
 from doseforest.prediction.value_checks import FileChecks
 from doseforest.treatments.bases import basis_components
@@ -62,7 +62,8 @@ def read_bags(
         "has trees that are not in bags",
     )
     spread = CHECKS.vector(arrays, f"{PREFIX}/spread", k)
-    CHECKS.require(bool((spread >= 0).all()), "has a negative spread")
+    # Of a function that is next to 0 in all rows, moments divided by its spread would overflow.
+    CHECKS.require(bool(((spread == 0) | (spread >= LEAST_SPREAD)).all()), "has no proper spread")
     CHECKS.moderate(forest.fallback, f"{PREFIX}/forest/fallback")
     with np.errstate(all="ignore"):
         means = forest.leaf_sums / np.maximum(forest.leaf_weights, np.float32(1e-6))[:, None]
