@@ -139,8 +139,8 @@ def summarised(draws: list[Record]) -> dict[str, float]:
     --------
     >>> draw = {"error": [1.0, 1.0], "covered": [1, 0], "width": 4.0}
     >>> found = summarised([draw | {"miss": [1.0, 2.0]}, draw | {"miss": [-1.0, 4.0]}])
-    >>> found["coverage"], found["worst_tenth"], round(found["error_ratio"], 2), round(found["bias"], 2)
-    (0.5, 0.1, 0.71, 1.87)
+    >>> [round(found[name], 2) for name in ("coverage", "worst_tenth", "error_ratio", "bias")]
+    [0.5, 0.1, 0.71, 1.87]
     """
     covered = np.array([own["covered"] for own in draws], np.float64)
     miss, error = (np.array([own[name] for own in draws]) for name in ("miss", "error"))
