@@ -451,3 +451,17 @@ def test_forests_that_cannot_have_intervals_say_why(parameters, rows, message):
         small(**parameters).fit(x, y, treatment=dose, **rows)
     with pytest.raises(ValueError, match="Got correction='paper' instead"):
         GeneralizedCausalForest.paper(inference="bags", baseline=1.0).fit(x, y, treatment=dose)
+
+
+def test_bands_are_drawn_around_the_debiased_effects_of_few_units():
+    pytest.importorskip("matplotlib").use("Agg")
+    forest, x = fitted(), draw()[0]
+    ax = forest.plot_effect_bands(x, [3, 5], doses=[0.5, 2.0, 3.5])
+    lines = [line for line in ax.get_lines() if line.get_label().startswith("unit")]
+    assert [line.get_label() for line in lines] == ["unit 3", "unit 5"]
+    drawn = lines[0].get_xydata()
+    exact = forest.effect_inference(x[[3]], doses=drawn[:, 0]).estimate[0]
+    np.testing.assert_allclose(drawn[:, 1], exact)
+    for units in ([0] * 7, [-1], [300], "all"):
+        with pytest.raises(ValueError, match="'units' parameter must hold"):
+            forest.plot_effect_bands(x, units)
