@@ -18,6 +18,7 @@ from doseforest.studies import (
     scaling,
     table1,
 )
+from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
@@ -70,7 +71,7 @@ class Measurement:
         return self.measure(request, clock), True
 
 
-STUDIES: dict[str, Study | Measurement | RealStudy | QiniStudy] = {
+STUDIES: dict[str, Study | Measurement | QiniStudy | CoverageStudy | RealStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -97,6 +98,7 @@ STUDIES: dict[str, Study | Measurement | RealStudy | QiniStudy] = {
         takes=("simulations",),
     ),
     "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
+    "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
     "real": RealStudy("real data beside published numbers"),
 }
 
