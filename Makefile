@@ -16,7 +16,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-qini bench-real examples readme wheel lock clean
+  bench-splits bench-known bench-policy bench-ab bench-qini bench-real examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench-splits    slopes against effects, and a linear causal forest beside EconML"
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make bench-policy    speed of deciding on doses, beside a sort of their values"
+	@echo "make bench-ab        false alarms and coverage of A/B tests in the simulated marketplace"
 	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
@@ -104,7 +105,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 bench-table1 bench-accuracy bench-scaling bench-qini: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
-bench-colangelo-lee bench-joint bench-large-fit bench-real: setup
+bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-splits: $(PEERS)

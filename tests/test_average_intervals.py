@@ -113,7 +113,8 @@ def test_levels_have_the_errors_of_their_means():
     )
     _, error, _ = average_of_units(mean + said, None, np.arange(200))
     assert mean[0] == pytest.approx(residual[100:].mean(), rel=1e-6)
-    assert error[0] == pytest.approx(residual[100:].std() / 10, rel=1e-5)
+    error_of_200 = np.sqrt(200 / 199) * residual[100:].std() / 10  # all 200 are clusters
+    assert error[0] == pytest.approx(error_of_200, rel=1e-5)
 
 
 def test_values_of_least_error_are_curves_plus_the_chosen_correction(fitted):

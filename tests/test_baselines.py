@@ -162,7 +162,7 @@ def test_the_given_average_is_asked_once_for_each_distinct_dose():
 def test_random_forests_have_their_known_errors_on_the_published_designs():
     # Known over 10 simulations, leaves of 50: 4.86 / 3.59, 4.60 / 3.40 and 4.00 / 2.86. One
     # simulation scatters by up to .5 around its mean: 4 of them against 10, hence 2 standard
-    # errors of .5 * sqrt(1/4 + 1/10) = .3. The exponential curve was chosen by these figures.
+    # errors of .5 * sqrt(1/4 + 1/10) = .3. The curves were chosen by these figures, among others.
     known = {"polynomial": (4.86, 3.59), "sinusoidal": (4.60, 3.40), "exponential": (4.00, 2.86)}
     for name, (rms, mae) in known.items():
         errors = []

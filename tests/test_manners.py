@@ -66,6 +66,8 @@ PUBLIC_NAMES = [
     "SplitByScores",
     "TreatmentGuard",
     "load_forest",
+    "load_policy",
+    "tune",
 ]
 
 

@@ -11,9 +11,9 @@ import typer
 from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
 from doseforest.studies.methods import METHODS
-from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.sections import SECTIONS
-from doseforest.studies.registry import STUDIES, SingleFit, Study, run_study
+from doseforest.studies.real.study import RealStudy
+from doseforest.studies.registry import STUDIES, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
 from doseforest.studies.table1 import FAST
@@ -79,12 +79,10 @@ def _command(study: str) -> None:
     ) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
-        parts = own.designs if isinstance(own, Study | QiniStudy) else ()
-        by_design = {name: (name,) for name in parts}
-        if isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
-            raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
-        if isinstance(own, QiniStudy) and (methods, simulations) != (None, None):
-            raise typer.BadParameter("This study has its own models, and one draw of each design.")
+        assert not isinstance(own, RealStudy)
+        given = {"methods": methods, "designs": designs, "simulations": simulations, "n": n}
+        _refuse_others(own.takes, given)
+        by_design = {name: (name,) for name in own.designs}
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,
@@ -96,6 +94,14 @@ def _command(study: str) -> None:
             verbose=verbose,
         )
         _run(study, request, json)
+
+
+def _refuse_others(takes: tuple[str, ...], given: Mapping[str, object]) -> None:
+    """Raise where an option is given that a study has no use for."""
+    for option, value in given.items():
+        if value is not None and option not in takes:
+            useful = "".join(f"--{own}, " for own in takes) + "--seed"
+            raise typer.BadParameter(f"This study takes {useful}.", param_hint=f"--{option}")
 
 
 def _help(study: str) -> str:

@@ -242,11 +242,19 @@ def average_of_units(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean over units, its standard error by clusters, and the covariance of the means.
 
-    Of the shapes (n_doses,), (n_doses,) and (n_doses, n_doses).
+    Of the shapes (n_doses,), (n_doses,) and (n_doses, n_doses). Variances have the factor
+    G / (G - 1) of G clusters: without it those of few clusters are too small.
+
+    Examples
+    --------
+    >>> mean, error, _ = average_of_units(np.array([[1.0], [3.0]]), None, np.array([0, 1]))
+    >>> mean, error  # a deviation of sqrt(2), over sqrt(2)
+    (array([2.]), array([1.]))
     """
     own = np.ones(len(said)) if weights is None else weights
     mean = np.average(said, axis=0, weights=own)
     centred = (said - mean) * own[:, None]
     sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
-    total = own.sum()
-    return mean, np.sqrt((sums**2).sum(axis=0)) / total, sums.T @ sums / total**2
+    n_clusters = int(np.count_nonzero(np.bincount(clusters)))
+    covariance = sums.T @ sums * (n_clusters / max(n_clusters - 1, 1)) / own.sum() ** 2
+    return mean, np.sqrt(np.diag(covariance)), covariance

@@ -36,7 +36,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY = 100
+MANY, SOME, FEW = 100, 25, 8  # draws of a data set: quick fits, ours, slow ones
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -100,6 +100,7 @@ METHODS: dict[str, Method | Ablation] = {
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
         files=(CURVES,),
         ours=True,
+        draws=SOME,
     ),
     "paper": Method(
         ALGORITHM,
@@ -107,21 +108,21 @@ METHODS: dict[str, Method | Ablation] = {
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
         ours=True,
-        draws=10,
+        draws=FEW,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
         files=(REGRESSORS,),
-        draws=20,
+        draws=FEW,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
         ("scikit-learn",),
         files=(REGRESSORS,),
-        draws=20,
+        draws=FEW,
     ),
     "boosting": Method(
         "boosting",
@@ -163,21 +164,21 @@ METHODS: dict[str, Method | Ablation] = {
             CURVES,
         ),
         ours=True,
-        draws=20,
+        draws=FEW,
     ),
     "econml_linear": Method(
         "EconML CausalForestDML, linear",
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=20,
+        draws=FEW,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=20,
+        draws=FEW,
     ),
     "apart": Method(
         APART,

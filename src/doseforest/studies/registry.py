@@ -8,6 +8,7 @@ from pathlib import Path
 
 from doseforest.simulation import JOINT_DESIGNS
 from doseforest.studies import (
+    ab_coverage,
     ablation,
     accuracy,
     adrf_figure,
@@ -37,6 +38,7 @@ class Study:
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
+    takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -55,18 +57,20 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleFit:
-    """One fit, measured by itself."""
+class Measurement:
+    """Something that is measured by itself, without fits that are shared with others."""
 
     about: str
     measure: Callable[[Request, Clock], Report]
+    takes: tuple[str, ...] = ()
+    designs: tuple[str, ...] = ()
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Measure it."""
         return self.measure(request, clock), True
 
 
-STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy] = {
+STUDIES: dict[str, Study | Measurement | RealStudy | QiniStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -86,7 +90,12 @@ STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy] = {
         "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
     ),
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
-    "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
+    "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run),
+    "ab": Measurement(
+        "false alarms and coverage of A/B tests in the marketplace",
+        ab_coverage.run,
+        takes=("simulations",),
+    ),
     "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
     "real": RealStudy("real data beside published numbers"),
 }

@@ -8,6 +8,7 @@ from doseforest.studies.methods import (
     ALGORITHM_OUTCOME,
     CONSTANT,
     EXACT_AVERAGE,
+    FEW,
     MANY,
     METHODS,
     OURS,
@@ -77,7 +78,7 @@ def draws_of(method: str) -> int:
     return own.draws if isinstance(own, Method) else 0
 
 
-FAST = tuple(name for name in TABLE if draws_of(name) == MANY)
+FAST = tuple(name for name in TABLE if draws_of(name) > FEW)
 
 
 def report(records: list[Record], request: Request) -> Report:
