@@ -73,8 +73,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
 unit: setup
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
 sanitize: setup
