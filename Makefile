@@ -14,10 +14,11 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
+.PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
+  bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-ab bench-qini bench-real bench-coverage examples readme \
-  wheel lock clean
+  bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-real bench-coverage \
+  examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -25,6 +26,7 @@ help:
 	@echo "make sanitize        the core's tests with every access to memory checked, a few minutes"
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
+	@echo "make system-packages  PostgreSQL and Chromium for the service's tests, on Debian, as root"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
 	@echo "make bench-categories  native categories beside one-hot columns and target encodings"
 	@echo "make bench-table1    Table 1 of the GCF paper with every baseline, several hours"
@@ -39,6 +41,7 @@ help:
 	@echo "make bench-ab        false alarms and coverage of A/B tests in the simulated marketplace"
 	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
 	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
+	@echo "make bench-service   latency, throughput and CPU of the decision service, on loopback"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
@@ -62,6 +65,10 @@ $(STAMP): $(SOURCES)
 
 demo: setup
 	$(BIN)/python examples/discount_curves.py
+
+# Without them the tests that need them say so and are skipped.
+system-packages:
+	@tools/install_system_packages.sh
 
 test: lint types unit
 
@@ -121,6 +128,9 @@ bench-known: setup
 bench-policy: setup
 	$(BIN)/python benchmarks/policy_speed.py
 
+bench-service: setup
+	$(BIN)/python benchmarks/service_speed.py
+
 examples: setup
 	$(BIN)/python examples/discount_curves.py
 	$(BIN)/python examples/loans.py
@@ -140,6 +150,7 @@ lock:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "uv>=0.5"
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot \
+	  --extra service --extra postgres \
 	  --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \

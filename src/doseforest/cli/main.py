@@ -7,14 +7,19 @@ from typing import Annotated
 import typer
 
 import doseforest
-from doseforest.cli import bench
+from doseforest.cli import bench, db, keys, registry
+from doseforest.cli.serve import serve
 
 app = typer.Typer(
-    help="Dose-response curves of single units: benchmarks against a known truth and real data.",
+    help="Dose-response curves of single units: benchmarks, and a service that decides on doses.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench.app, name="bench")
+app.command()(serve)
+app.add_typer(keys.app, name="keys")
+app.add_typer(registry.app, name="registry")
+app.add_typer(db.app, name="db")
 
 
 def _print_version(asked: bool) -> None:
