@@ -14,10 +14,11 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine bench-categories \
+.PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
+  bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-service bench-ab \
-  bench-real examples readme wheel lock clean
+  bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-real bench-coverage \
+  examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -38,6 +39,8 @@ help:
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make bench-policy    speed of deciding on doses, beside a sort of their values"
 	@echo "make bench-ab        false alarms and coverage of A/B tests in the simulated marketplace"
+	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
+	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
 	@echo "make bench-service   latency, throughput and CPU of the decision service, on loopback"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
@@ -77,8 +80,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
 unit: setup
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
 sanitize: setup
@@ -108,7 +113,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-table1 bench-accuracy bench-scaling: $(PEERS)
+bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup

@@ -13,8 +13,8 @@ from doseforest.inference.intervals import normal_quantile
 from doseforest.policy.artifact.columns import Units, read_units
 from doseforest.policy.artifact.dose_limits import place_of
 from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
-from doseforest.policy.dose_scores import (
-    DoseScores,
+from doseforest.policy.held_out_scores import (
+    HeldOutScores,
     check_seen,
     scores_by_nuisances,
     scores_by_propensity,
@@ -153,7 +153,7 @@ def policy_value(
 
 
 def _summed(
-    found: DoseScores,
+    found: HeldOutScores,
     worth: Rule,
     price: Rule | None,
     units: Units,

@@ -18,8 +18,10 @@ from doseforest.studies import (
     scaling,
     table1,
 )
+from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
@@ -37,6 +39,7 @@ class Study:
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
+    takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -55,23 +58,20 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleFit:
-    """One fit, measured by itself."""
+class Measurement:
+    """Something that is measured by itself, without fits that are shared with others."""
 
     about: str
     measure: Callable[[Request, Clock], Report]
+    takes: tuple[str, ...] = ()
+    designs: tuple[str, ...] = ()
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Measure it."""
         return self.measure(request, clock), True
 
 
-@dataclass(frozen=True, slots=True)
-class Draws(SingleFit):
-    """Many cheap draws, without methods to choose from."""
-
-
-STUDIES: dict[str, Study | SingleFit | RealStudy] = {
+STUDIES: dict[str, Study | Measurement | QiniStudy | CoverageStudy | RealStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -91,8 +91,14 @@ STUDIES: dict[str, Study | SingleFit | RealStudy] = {
         "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
     ),
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
-    "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
-    "ab": Draws("false alarms and coverage of A/B tests in the marketplace", ab_coverage.run),
+    "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run),
+    "ab": Measurement(
+        "false alarms and coverage of A/B tests in the marketplace",
+        ab_coverage.run,
+        takes=("simulations",),
+    ),
+    "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
+    "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
     "real": RealStudy("real data beside published numbers"),
 }
 
