@@ -1,0 +1,1 @@
+"""The same forest on a cluster."""

@@ -1,0 +1,60 @@
+"""Jobs that say what they do, broadcasts and persisted rows that do not outlive their use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+DESCRIPTION = "spark.job.description"
+
+
+@contextmanager
+def described(context: Any, text: str) -> Iterator[None]:
+    """Give the jobs of a block a description in the Spark UI."""
+    before = context.getLocalProperty(DESCRIPTION)
+    context.setLocalProperty(DESCRIPTION, f"doseforest: {text}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(DESCRIPTION, before)
+
+
+@contextmanager
+def broadcast(context: Any, value: Any) -> Iterator[Any]:
+    """Send a value to all executors for the length of a block."""
+    sent = context.broadcast(value)
+    try:
+        yield sent
+    finally:
+        sent.destroy()
+
+
+class Kept:
+    """Data sets that are kept on executors until a fit ends, also when it fails.
+
+    A context manager; what was given to `keep` is released at its end.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def keep(self, data: Any) -> Any:
+        """Persist an RDD, in memory or on disk."""
+        from pyspark import StorageLevel
+
+        data.persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept.append(data)
+        return data
+
+    def release(self, data: Any) -> None:
+        """Let go of one of them before the end."""
+        self._kept.remove(data)
+        data.unpersist()
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        while self._kept:
+            self._kept.pop().unpersist()
