@@ -25,6 +25,7 @@ from doseforest.corrections.sieve_forests import (
     SieveRound,
     sieve_curves,
 )
+from doseforest.corrections.sieve_readings import SieveShape, offset_readings, plain_readings
 from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray, IntArray
@@ -32,9 +33,6 @@ from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
 
-SPLIT_ORDER = 3  # of the functions that trees split by, beside indicators
-JOINT_SPLIT_ORDER = 2  # the same where doses have several components: five functions of two
-RIDGE = 10.0  # rows' worth of shrinkage of a coefficient
 SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
 
@@ -110,7 +108,7 @@ def fit_orthogonal(
         treatment_means = means_of(functions, rows.treatment_columns, settings.treatment_model)
     centred = functions - treatment_means
     dual = _dual_functions(functions, rows.weights)
-    shape = _Shape.of(functions, rows.weights, getattr(basis, "orders", None))
+    shape = SieveShape.of(functions, rows.weights, getattr(basis, "orders", None))
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
@@ -148,7 +146,7 @@ def fit_orthogonal(
 class _Sums:
     """What the rows of a round bring, functions of the dose without the constant."""
 
-    shape: _Shape
+    shape: SieveShape
     centred: FloatArray  # (n_rows, n_functions) functions of the dose less their means given X
     target: FloatArray  # (n_rows,) residual of the current curves less its mean given X
     curves: FloatArray  # (n_rows, n_functions) coefficients of the current curves
@@ -164,42 +162,6 @@ class _Sums:
         """Scores whose squared distance is about that of the curves, on average over the doses."""
         n_used = self.shape.n_used(self.shape.split_order)
         return self.scores[:, :n_used] * self.shape.deviation[:n_used]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shape:
-    """What kind of functions of the dose there are, the constant left out."""
-
-    n_indicators: int  # the first functions, each of a level or a point mass
-    orders: IntArray  # (n_smooth,) ascending, of the others
-    split_order: int  # of the last function that trees split by
-    deviation: FloatArray  # (n_functions,) standard deviation
-    active: FloatArray  # (n_functions,) share of the rows where a function is not 0
-
-    @classmethod
-    def of(
-        cls, functions: FloatArray, weights: FloatArray | None, orders: IntArray | None
-    ) -> _Shape:
-        """Tell the shape; `orders` are those of all functions, where they are not 1, 2, …."""
-        is_indicator = np.isin(functions, (0.0, 1.0)).all(axis=0)
-        n_indicators = int(np.argmin(np.append(is_indicator, False)))
-        mean = np.average(functions, axis=0, weights=weights)
-        variance = np.average((functions - mean) ** 2, axis=0, weights=weights)
-        active = np.average(functions != 0, axis=0, weights=weights)
-        n_smooth = len(mean) - n_indicators
-        if orders is None:
-            own, split_order = np.arange(1, n_smooth + 1), SPLIT_ORDER
-        else:
-            own, split_order = orders[1 + n_indicators :], JOINT_SPLIT_ORDER
-        return cls(n_indicators, own, split_order, np.sqrt(variance), active)
-
-    def n_used(self, order: int) -> int:
-        """Number of functions when all indicators and the others up to an order are used."""
-        return self.n_indicators + int((self.orders <= order).sum())
-
-    def sizes(self, *orders: int) -> list[int]:
-        """Numbers of functions to try."""
-        return sorted({*map(self.n_used, orders), len(self.deviation)})
 
 
 def _dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -236,12 +198,12 @@ def _stack_forests(
     """Weigh every reading of every forest; also what they add to the rows, out of bag."""
     spread = rows.leaf_mean(sums.centred**2) / sums.shape.active
     overall = rows.leaf_mean(sums.channels)[None]
-    readings = [_offsets(sums.shape, spread, rows.n_rows, "everyone")]
+    readings = [offset_readings(sums.shape, spread, rows.n_rows, "everyone")]
     for forest in grown:
         label = f"leaves of {forest.min_node_size}"
         n_effective = effective_rows(forest, rows.effect_features)
-        offsets = _offsets(sums.shape, spread, n_effective, label)
-        readings.append([*offsets, *_plain(sums.shape, label)])
+        offsets = offset_readings(sums.shape, spread, n_effective, label)
+        readings.append([*offsets, *plain_readings(sums.shape, label)])
 
     def averages(forest: CurveForest | None) -> FloatArray:
         if forest is None:
@@ -277,31 +239,6 @@ def _stack_forests(
             forests.append(SieveForest(source.forest_, *map(tuple, zip(*used, strict=True))))
     names = tuple(reading.name for own in readings for reading in own)
     return SieveRound(tuple(forests), constant, stack, names), total
-
-
-def _offsets(shape: _Shape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
-    """Offsets in functions up to the first, the third and the last order, beside indicators.
-
-    The penalty is in rows at which a function is not 0, against its spread there: RIDGE rows for
-    indicators and for a few functions, k^3 rows for one of order k of all. Units that could not
-    have had the dose of an indicator bring next to nothing to its moments: without the penalty
-    noise would be divided by next to nothing.
-    """
-    readings = []
-    for n_used in shape.sizes(1, shape.split_order):
-        rows = np.full(n_used, RIDGE)
-        if n_used > shape.n_used(shape.split_order):
-            rows[shape.n_indicators :] = shape.orders**3.0
-        penalty = tuple((rows * spread[:n_used] / n_effective).tolist())
-        readings.append(Reading(f"offset of {n_used}, {label}", n_used, penalty))
-    return readings
-
-
-def _plain(shape: _Shape, label: str) -> list[Reading]:
-    """Mean curves in functions up to the third and the last order, beside indicators."""
-    return [
-        Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(shape.split_order)
-    ]
 
 
 def effective_rows(forest: CurveForest, X: FloatArray) -> float:

@@ -31,13 +31,14 @@ def broadcast(context: Any, value: Any) -> Iterator[Any]:
 
 
 class Kept:
-    """Data sets that are kept on executors until a fit ends, also when it fails.
+    """Data sets and broadcasts that are kept on executors until a fit ends, also when it fails.
 
     A context manager; what was given to `keep` is released at its end.
     """
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
+        self._sent: list[Any] = []
 
     def keep(self, data: Any) -> Any:
         """Persist an RDD, in memory or on disk."""
@@ -46,6 +47,11 @@ class Kept:
         data.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(data)
         return data
+
+    def send(self, context: Any, value: Any) -> Any:
+        """Broadcast what kept data sets would be made from anew."""
+        self._sent.append(context.broadcast(value))
+        return self._sent[-1]
 
     def release(self, data: Any) -> None:
         """Let go of one of them before the end."""
@@ -58,3 +64,5 @@ class Kept:
     def __exit__(self, *error: object) -> None:
         while self._kept:
             self._kept.pop().unpersist()
+        while self._sent:
+            self._sent.pop().destroy()
