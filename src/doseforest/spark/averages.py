@@ -11,27 +11,24 @@ from doseforest.dtypes import FloatArray
 from doseforest.prediction.effect_forest import Correction
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.outcome import FoldOutcomes, by_fold
+from doseforest.spark.sieve_rows import ADDED
 from doseforest.spark.units import UnitBlock, Units, add_up
 
 
 def average_curve(
-    units: Units, outcomes: FoldOutcomes, correction: Correction, rows: Any, doses: FloatArray
+    units: Units, outcomes: FoldOutcomes, correction: Correction, doses: FloatArray
 ) -> FloatArray:
-    """Mean of the rows' corrected curves at some doses; `rows` is None without a correction."""
+    """Mean of the rows' corrected curves at some doses."""
+    corrected = isinstance(correction, OrthogonalCorrection)
     with broadcast(units.context, outcomes.without) as sent:
 
-        def modelled(block: UnitBlock) -> tuple[Any, ...]:
+        def sums(block: UnitBlock) -> tuple[Any, ...]:
             curves = by_fold(sent.value, block, lambda model, own, r: model.curves(own.X[r], doses))
-            return block.own_weights.sum(), block.own_weights @ curves
+            own = block.own_weights
+            return own.sum(), own @ curves, own @ block[ADDED] if corrected else 0.0
 
-        weight, total = add_up(units.blocks, "average of the outcome model's curves", modelled)
+        weight, total, added = add_up(units.blocks, "average curve", sums)
     average: FloatArray = total / weight
-    if rows is None or not isinstance(correction, OrthogonalCorrection):
-        return average
-    _, added = add_up(
-        units.beside(rows),
-        "average of the corrections",
-        lambda pair: (pair[0].own_weights.sum(), pair[0].own_weights @ pair[1].added),
-    )
-    average += sieve_curves(correction.basis, np.atleast_2d(added / weight), doses)[0]
+    if isinstance(correction, OrthogonalCorrection):
+        average += sieve_curves(correction.basis, np.atleast_2d(added / weight), doses)[0]
     return average

@@ -49,26 +49,24 @@ class MeanModels:
 
 @dataclass(slots=True, eq=False)
 class MeanFitter:
-    """Fits means of targets that lie beside the units; products of the terms are summed once."""
+    """Fits means of what units have; products of the terms are summed once."""
 
     units: Units
     terms: CovariateTerms
-    binned: Any  # RDD of bins
     bins: FeatureBins  # of the covariates
     gram: FloatArray | None = None  # (n_folds, k, k)
 
-    def fit(self, targets: Any, work: ForestWork, what: str) -> MeanModels:
-        """Fit models of an RDD of targets, (n_rows, n_targets) in each block."""
+    def fit(self, targets: Targets, work: ForestWork, what: str) -> MeanModels:
+        """Fit models of targets; `what` they are is told by the jobs."""
         cross, weight = self._cross(targets, what)
         coefficients = self._coefficients(cross, weight)
         terms = self.terms
 
         def left_by(fold: int) -> Targets:
             own = coefficients[fold]
-            return lambda block, target: target - _linear(terms, own, block.X)
+            return lambda block: targets(block) - _linear(terms, own, block.X)
 
-        beside = self.binned.zip(targets)
-        forests = fold_forests(self.units, beside, self.bins, work, left_by)
+        forests = fold_forests(self.units, self.bins, work, left_by)
         n_targets = cross.shape[2]
         plain = MeanModels(
             terms,
@@ -80,11 +78,11 @@ class MeanFitter:
         )
         return self._shrunk(plain, targets, what)
 
-    def _cross(self, targets: Any, what: str) -> tuple[FloatArray, FloatArray]:
+    def _cross(self, targets: Targets, what: str) -> tuple[FloatArray, FloatArray]:
         terms, n_folds, with_gram = self.terms, self.units.n_folds, self.gram is None
 
-        def sums(pair: tuple[UnitBlock, FloatArray]) -> tuple[FloatArray, ...]:
-            block, target = pair
+        def sums(block: UnitBlock) -> tuple[FloatArray, ...]:
+            target = targets(block)
             k = 1 + terms.n_terms
             gram = np.zeros((n_folds, k, k) if with_gram else (0, 0, 0))
             cross = np.zeros((n_folds, k, target.shape[1]))
@@ -99,7 +97,7 @@ class MeanFitter:
             return gram, cross
 
         text = f"{what} given the covariates: products of terms"
-        gram, cross = add_up(self.units.beside(targets), text, sums)
+        gram, cross = add_up(self.units.blocks, text, sums)
         if with_gram:
             self.gram = gram
         assert self.gram is not None
@@ -117,19 +115,16 @@ class MeanFitter:
             out[fold] = np.linalg.solve(gram + np.diag(penalty), right)
         return out
 
-    def _shrunk(self, plain: MeanModels, targets: Any, what: str) -> MeanModels:
+    def _shrunk(self, plain: MeanModels, targets: Targets, what: str) -> MeanModels:
         with broadcast(self.units.context, plain) as sent:
 
-            def sums(pair: tuple[UnitBlock, FloatArray]) -> tuple[Any, ...]:
-                block, target = pair
-                told, own = sent.value.raw(block), block.own_weights
+            def sums(block: UnitBlock) -> tuple[Any, ...]:
+                target, told, own = targets(block), sent.value.raw(block), block.own_weights
                 both = np.stack([np.ones_like(told), told, target, told**2, told * target])
                 return (both * own[None, :, None]).sum(axis=1), 0.0
 
             text = f"{what} given the covariates: slopes out of fold"
-            ones, told, target, squares, products = add_up(self.units.beside(targets), text, sums)[
-                0
-            ]
+            ones, told, target, squares, products = add_up(self.units.blocks, text, sums)[0]
         centre, mean = told / ones, target / ones
         variance = np.maximum(squares / ones - centre**2, 0.0)
         covariance = products / ones - centre * mean

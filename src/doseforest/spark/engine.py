@@ -17,7 +17,7 @@ from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.histogram_rounds import Round, find_splits, sum_histograms
 from doseforest.spark.jobs import broadcast, described
 from doseforest.spark.leaf_chunks import add_leaves, all_sums, leaf_chunks
-from doseforest.spark.routing import PartialTrees, count_growing
+from doseforest.spark.routing import PartialTrees
 from doseforest.spark.subtrees import OpenNodes, grow_subtrees, plan_tasks, ship_rows
 
 MODES = ("hybrid", "rounds", "tasks")
@@ -61,6 +61,8 @@ class SparkEngine:
     n_rows : int
         Rows over all blocks.
     n_leaf_channels : int
+    counts : array of shape (n_trees,)
+        Rows that grow each tree, over all blocks.
     mode : {"hybrid", "rounds", "tasks"}
         Histograms are summed over the cluster down to the last split, never, or until the rows of
         a node fit one task.
@@ -70,6 +72,7 @@ class SparkEngine:
     spec: GrowthSpec
     n_rows: int
     n_leaf_channels: int
+    counts: IntArray
     mode: str = "hybrid"
     limits: GrowthLimits = field(default_factory=GrowthLimits)
     report: GrowthReport = field(default_factory=GrowthReport)
@@ -93,11 +96,9 @@ class SparkEngine:
         return max(1, int(self.blocks.context.defaultParallelism))
 
     def plant(self, trees: IntArray) -> IntArray:
-        """Count the rows that grow each tree."""
-        spec = self.spec
+        """Tell how many rows grow each tree; they were counted when rows were laid out."""
         self._trees = trees
-        with self._described(f"count the rows of {len(trees)} trees"):
-            return _added(self.blocks.map(lambda block: count_growing(spec, block.growth, trees)))
+        return self.counts[trees]
 
     def follow(self, table: NodeTable) -> None:
         """Look up in this table how far the trees have grown."""
@@ -237,9 +238,3 @@ class SparkEngine:
 
 def _by_number(number: int) -> int:
     return number
-
-
-def _added(arrays: Any) -> Array:
-    """Sum of the arrays of an RDD; they are small."""
-    total: Array = arrays.reduce(np.add)
-    return total

@@ -100,7 +100,7 @@ def fit_units(
     grid = choose_grid(sample, settings.doses, baseline)
     features = summarise_features(units, settings.max_bins)
     with_dose = _with_dose(features.bins, sample, settings.max_bins)
-    binned = bin_units(units, with_dose)
+    bin_units(units, with_dose)
     on_progress(1)
 
     limits = {"mode": settings.mode, "limits": settings.limits}
@@ -120,13 +120,12 @@ def fit_units(
     spline = Spline().fit(sample.dose, sample.weights)
     cores = fit_cores(units, features, spline, float(total / weight))
     on_progress(1)
-    outcomes = fit_outcomes(units, cores, binned, with_dose, settings.outcome_model, nuisances)
+    outcomes = fit_outcomes(units, cores, with_dose, settings.outcome_model, nuisances)
 
     correction: Correction = NoCorrection()
     growth = {"nuisances": nuisances.report}
     rounds: tuple[dict[str, Any], ...] = ()
     sizes = settings.sizes(units.n_rows)
-    rows = None
     if settings.correction == "orthogonal":
         basis = fit_basis(settings.basis, sample)
         fit = SieveFit(
@@ -134,9 +133,8 @@ def fit_units(
             outcomes=outcomes,
             basis=basis,
             projection=fit_projection(basis, sample.dose, sample.weights),
-            binned=binned,
             bins=features.bins,
-            means=MeanFitter(units, features.terms, binned, features.bins),
+            means=MeanFitter(units, features.terms, features.bins),
             plan=ForestPlan(
                 max(1, round(settings.n_trees / len(sizes))),
                 sizes[0],
@@ -150,7 +148,7 @@ def fit_units(
             nuisances=nuisances,
             on_progress=on_progress,
         )
-        correction, rows = fit.fit()
+        correction = fit.fit()
         rounds = tuple(own.report() for own in correction.rounds)
         growth["correction"] = fit.report
     forest = EffectForest(
@@ -164,7 +162,7 @@ def fit_units(
         bounded=summary.binary,
         n_jobs=1,
     )
-    average = average_curve(units, outcomes, correction, rows, grid)
+    average = average_curve(units, outcomes, correction, grid)
     return forest, FitReport(units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from doseforest.spark.engine import GrowthReport
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.units import UnitBlock, Units
 
-Targets = Callable[[UnitBlock, Any], FloatArray]  # of a block and what lies beside it
+Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
+BINS = "bins"  # the column of the bins: of the covariates, then of the dose
 
 
 @dataclass(slots=True, eq=False)
@@ -29,42 +29,40 @@ class ForestWork:
     on_progress: Callable[[int], None] = lambda done: None
 
 
-def bin_units(units: Units, bins: FeatureBins) -> Any:
-    """RDD of the bins of every block, kept: covariates, then the dose where `bins` has it."""
-    with_dose = bins.n_features > units.n_features
+def bin_units(units: Units, bins: FeatureBins) -> None:
+    """Add the bins of the covariates and of the dose to every block."""
 
-    def binned(block: UnitBlock) -> BinArray:
-        table = np.column_stack([block.X, block.dose]) if with_dose else block.X
+    def binned(block: UnitBlock) -> dict[str, BinArray]:
+        table = np.column_stack([block.X, block.dose])
         out: BinArray = np.empty(table.shape, bin_dtype(int(bins.n_bins.max(initial=0))))
         _core.bin_values(np.ascontiguousarray(table), bins.edges, bins.edge_starts, 1, out)
-        return out
+        return {BINS: out}
 
-    return units.kept.keep(units.blocks.map(binned))
+    units.add("bin the rows", binned)
 
 
 def fold_forests(
-    units: Units,
-    beside: Any,
-    bins: FeatureBins,
-    work: ForestWork,
-    targets: Callable[[int], Targets],
+    units: Units, bins: FeatureBins, work: ForestWork, targets: Callable[[int], Targets]
 ) -> tuple[Forest, ...]:
     """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
 
     Parameters
     ----------
-    beside : RDD of (bins, anything)
-        Of each block; the second goes to the targets.
+    bins : FeatureBins
+        Of the covariates, and of the dose where trees may split on it.
     targets : callable
-        From a fold to what trees without it predict, shape (n_rows, n_targets).
+        From a fold to what trees without it predict.
     """
     each = max(1, -(-work.plan.n_trees // units.n_folds))
     grown = []
     for fold in range(units.n_folds):
         plan = replace(work.plan, n_trees=each, seed=work.plan.seed + fold)
-        rows = units.beside(beside).map(_rows_outside(fold, targets(fold), bins.n_features))
         forest, report = distributed_forest(
-            rows, bins, plan, keep=units.kept.keep, release=units.kept.release
+            units.blocks.map(_rows_outside(fold, targets(fold), bins.n_features)),
+            bins,
+            plan,
+            keep=units.kept.keep,
+            release=units.kept.release,
         )
         work.report.add(report)
         work.on_progress(1)
@@ -72,15 +70,12 @@ def fold_forests(
     return tuple(grown)
 
 
-def _rows_outside(
-    fold: int, target: Targets, n_features: int
-) -> Callable[[tuple[UnitBlock, tuple[BinArray, Any]]], ForestRows]:
-    def rows(pair: tuple[UnitBlock, tuple[BinArray, Any]]) -> ForestRows:
-        block, (bins, other) = pair
+def _rows_outside(fold: int, target: Targets, n_features: int) -> Callable[[UnitBlock], ForestRows]:
+    def rows(block: UnitBlock) -> ForestRows:
         kept = block.folds != fold
-        values = target(block, other)[kept]
+        values = target(block)[kept]
         return ForestRows(
-            bins=np.ascontiguousarray(bins[kept, :n_features]),
+            bins=np.ascontiguousarray(block[BINS][kept, :n_features]),
             ids=block.ids[kept],
             weights=None if block.weights is None else block.weights[kept],
             curves=values,

@@ -10,7 +10,7 @@ import numpy as np
 from doseforest.data.binning import FeatureBins
 from doseforest.data.sampling import SamplingPlan
 from doseforest.data.table import Categories
-from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.dtypes import FloatArray, IntArray
 from doseforest.growth.forest_builder import build_trees
 from doseforest.growth.frontier import root_frontier
 from doseforest.growth.grower import StopRules, grow_below
@@ -21,6 +21,7 @@ from doseforest.spark.blocks import TrainingBlock
 from doseforest.spark.engine import GrowthLimits, GrowthReport, SparkEngine
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.jobs import described
+from doseforest.spark.routing import count_growing
 from doseforest.timing import Stopwatch
 
 LISTED_ROWS = 50_000_000  # in the row lists of a partition's trees that grow together, 4 bytes each
@@ -41,12 +42,13 @@ def grow_forest(
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[Forest, GrowthReport]:
     """Grow a forest from an RDD of `TrainingBlock`, at most one block in a partition."""
-    n_rows, most_rows, width, fallback = _overall(blocks)
+    n_rows, most_rows, fallback, counts = _overall(blocks, spec, n_trees)
     engine = SparkEngine(
         blocks,
         spec,
         n_rows=n_rows,
-        n_leaf_channels=width,
+        n_leaf_channels=len(fallback),
+        counts=counts,
         mode=mode,
         limits=GrowthLimits() if limits is None else limits,
     )
@@ -97,21 +99,19 @@ def _trees_at_once(plan: SamplingPlan, rules: StopRules, n_rows: int, most_rows:
     return max(1, min(by_rows, by_leaves))
 
 
-def _overall(blocks: Any) -> tuple[int, int, int, FloatArray]:
-    """Rows of all blocks and of the largest, leaf channels, and their mean over all rows."""
+def _overall(blocks: Any, spec: GrowthSpec, n_trees: int) -> tuple[int, int, FloatArray, IntArray]:
+    """Rows of all blocks and of the largest, the mean of what leaves sum, rows of each tree."""
+    trees = np.arange(n_trees, dtype=np.int64)
 
-    def partial(block: TrainingBlock) -> tuple[int, int, Array, float]:
-        weights = block.weights
-        total = float(len(block.growth)) if weights is None else float(weights.sum(dtype=float))
-        return (
-            len(block.growth),
-            len(block.growth),
-            block.leaf_channels.sum(axis=0, dtype=np.float64),
-            total,
-        )
+    def partial(block: TrainingBlock) -> tuple[Any, ...]:
+        weights, n_rows = block.weights, len(block.growth)
+        total = float(n_rows) if weights is None else float(weights.sum(dtype=np.float64))
+        sums = block.leaf_channels.sum(axis=0, dtype=np.float64)
+        return n_rows, n_rows, sums, total, count_growing(spec, block.growth, trees)
 
-    with described(blocks.context, "count rows and sum what leaves hold"):
-        n_rows, most, sums, total = blocks.map(partial).reduce(
-            lambda a, b: (a[0] + b[0], max(a[1], b[1]), a[2] + b[2], a[3] + b[3])
-        )
-    return n_rows, most, len(sums), sums / total
+    def joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+        return a[0] + b[0], max(a[1], b[1]), *(x + y for x, y in zip(a[2:], b[2:], strict=True))
+
+    with described(blocks.context, f"lay out the rows of {n_trees} trees"):
+        n_rows, most, sums, total, counts = blocks.map(partial).treeReduce(joined)
+    return n_rows, most, sums / total, counts

@@ -28,12 +28,6 @@ class FoldOutcomes:
     full: OutcomeModel
     weights: dict[str, float]  # of the members
 
-    def of_block(
-        self, block: UnitBlock, answer: Callable[[OutcomeModel, UnitBlock, Any], FloatArray]
-    ) -> FloatArray:
-        """Answers for the rows of a block, each by the model that has not seen its fold."""
-        return by_fold(self.without, block, answer)
-
 
 def by_fold(
     models: tuple[OutcomeModel, ...],
@@ -60,7 +54,6 @@ def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
 def fit_outcomes(
     units: Units,
     cores: tuple[SplineCore, ...],
-    binned: Any,
     bins: FeatureBins,
     kind: str,
     work: ForestWork,
@@ -71,17 +64,16 @@ def fit_outcomes(
     ----------
     cores : tuple of SplineCore
         Without each fold, and last of all rows.
-    binned : RDD of bins
+    bins : FeatureBins
         Of covariates and dose.
     kind : {"stack", "core"}
     """
     *without, full = cores
     if kind == "core":
         return FoldOutcomes(tuple(without), full, {"core": 1.0})
-    beside = binned.map(lambda own: (own, None))
     n_features = units.n_features
-    residual = fold_forests(units, beside, bins, work, lambda fold: _residual_of(without[fold]))
-    plain = fold_forests(units, beside, bins, work, lambda fold: _outcome)
+    residual = fold_forests(units, bins, work, lambda fold: _residual_of(without[fold]))
+    plain = fold_forests(units, bins, work, lambda fold: _outcome)
 
     def members(core: SplineCore, left: Any, own: Any) -> dict[str, OutcomeModel]:
         return {
@@ -101,13 +93,13 @@ def fit_outcomes(
 
 
 def _residual_of(core: SplineCore) -> Targets:
-    def left(block: UnitBlock, other: Any) -> FloatArray:
+    def left(block: UnitBlock) -> FloatArray:
         return (block.y - core.predict(block.X, block.dose))[:, None]
 
     return left
 
 
-def _outcome(block: UnitBlock, other: Any) -> FloatArray:
+def _outcome(block: UnitBlock) -> FloatArray:
     return block.y[:, None]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from doseforest import _core
@@ -14,9 +17,11 @@ from doseforest.corrections.shape_stack import N_FOLDS, ShapeStack, shares_up_to
 from doseforest.corrections.sieve_forests import Reading, SieveForest, SieveRound
 from doseforest.corrections.sieve_readings import SieveShape, offset_readings, plain_readings
 from doseforest.data.binning import FeatureBins
-from doseforest.dtypes import BinArray, FloatArray
-from doseforest.prediction.forest import Forest
-from doseforest.spark.jobs import broadcast, described
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.forest import Forest, UnseenRowsWarning
+from doseforest.spark import sieve_rows as columns
+from doseforest.spark.fold_forests import BINS
+from doseforest.spark.jobs import described
 from doseforest.spark.units import UnitBlock, Units, add_up, fold_of, triangle
 
 STACK_SEED = 5  # of the folds on which the gain is measured
@@ -25,150 +30,124 @@ TREES_AT_ONCE = 16  # routed together when forest weights are looked at
 
 def stack_forests(
     units: Units,
-    ready: Any,
-    binned: Any,
     bins: FeatureBins,
     forests: Sequence[Forest],
     leaf_sizes: Sequence[int],
     shape: SieveShape,
-) -> tuple[SieveRound, Any]:
-    """Weigh every reading of every forest; also an RDD of what they add to the rows, out of bag.
-
-    Parameters
-    ----------
-    ready : RDD of RoundRows
-    binned : RDD of bins
-    """
-    weight, squares, channels = _totals(units, ready)
-    spread = squares / weight / shape.active
-    overall = channels / weight
-    queries = _queries(units)
-    readings = [offset_readings(shape, spread, units.n_rows, "everyone")]
-    for forest, leaf_size in zip(forests, leaf_sizes, strict=True):
-        label = f"leaves of {leaf_size}"
-        n_effective = effective_rows(units, binned, bins, forest, queries)
-        own = offset_readings(shape, spread, n_effective, label)
-        readings.append([*own, *plain_readings(shape, label)])
+    queries: FloatArray,
+) -> SieveRound:
+    """Weigh every reading of every forest, and add what they add to the rows, out of bag."""
+    everyone = _everyone(units)
+    spread = everyone.squares / everyone.weight / shape.active
     # Sent for the rest of the fit: what a lost executor held is made anew from them.
-    sources = [units.kept.send(units.context, own) for own in (None, *forests)]
-    kept = [
-        units.kept.keep(_shapes(units, ready, source, own, weight, channels))
-        for source, own in zip(sources, readings, strict=True)
-    ]
-    stack = _stack(units, ready, kept)
-    for done in kept:
-        units.kept.release(done)
-    added = ready.map(lambda rows: np.zeros(rows.curves.shape))
-    constant = np.zeros(len(spread))
-    chosen = []
+    sent = units.kept.send(units.context, tuple(forests))
+    readings = [offset_readings(shape, spread, units.n_rows, "everyone")]
+    n_effective = _effective_rows(units, bins, forests, sent, queries)
+    for leaf_size, n_rows in zip(leaf_sizes, n_effective, strict=True):
+        label = f"leaves of {leaf_size}"
+        own = offset_readings(shape, spread, n_rows, label)
+        readings.append([*own, *plain_readings(shape, label)])
+    _add_shapes(units, sent, everyone, readings)
+    stack = _stack(units)
     shares = iter(stack.shares.tolist())
-    for grown, source, own in zip([None, *forests], sources, readings, strict=True):
-        used = [(reading, share) for reading in own if (share := next(shares)) > 0]
-        if not used:
-            continue
-        mine = _added(units, ready, source, used, weight, channels)
-        added = added.zip(mine).map(lambda pair: pair[0] + pair[1])
-        if grown is None:
-            nothing = np.zeros((1, len(spread)))
-            for reading, share in used:
-                constant += share * reading.added(overall[None], nothing, 1)[0]
-        else:
-            chosen.append(SieveForest(grown, *map(tuple, zip(*used, strict=True))))
+    used = [[(reading, next(shares)) for reading in own] for own in readings]
+    used = [[pair for pair in own if pair[1] > 0] for own in used]
+    _add_up_rounds(units, sent, everyone, used)
+    constant = np.zeros(len(spread))
+    overall, nothing = everyone.channels[None] / everyone.weight, np.zeros((1, len(spread)))
+    for reading, share in used[0]:
+        constant += share * reading.added(overall, nothing, 1)[0]
+    chosen = tuple(
+        SieveForest(forest, *map(tuple, zip(*own, strict=True)))
+        for forest, own in zip(forests, used[1:], strict=True)
+        if own
+    )
     names = tuple(reading.name for own in readings for reading in own)
-    return SieveRound(tuple(chosen), constant, stack, names), added
+    return SieveRound(chosen, constant, stack, names)
 
 
-def _totals(units: Units, ready: Any) -> tuple[float, FloatArray, FloatArray]:
-    """Weight of all rows, and sums of squared functions and of leaf channels."""
+@dataclass(frozen=True, slots=True)
+class _Everyone:
+    """Sums over all rows."""
 
-    def sums(pair: tuple[UnitBlock, Any]) -> tuple[Any, ...]:
-        own = pair[0].own_weights
-        return own.sum(), own @ pair[1].centred ** 2, own @ pair[1].channels
-
-    weight, squares, channels = add_up(units.beside(ready), "moments of all rows", sums)
-    return float(weight), squares, channels
+    weight: float
+    squares: FloatArray  # (n_functions,) of the residualised functions of the dose
+    channels: FloatArray  # (n_leaf_channels,)
 
 
-def out_of_bag(
-    block: UnitBlock, rows: Any, forest: Forest | None, weight: float, channels: FloatArray
-) -> FloatArray:
+def _everyone(units: Units) -> _Everyone:
+    def sums(block: UnitBlock) -> tuple[Any, ...]:
+        own = block.own_weights
+        return own.sum(), own @ block[columns.CENTRED] ** 2, own @ columns.leaf_channels(block)
+
+    weight, squares, channels = add_up(units.blocks, "moments of all rows", sums)
+    return _Everyone(float(weight), squares, channels)
+
+
+def _out_of_bag(block: UnitBlock, forest: Forest | None, everyone: _Everyone) -> FloatArray:
     """Leaf channels of rows averaged without them; without a forest, over everyone else."""
     if forest is not None:
-        return forest.average_oob(block.X, row_ids=block.ids, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenRowsWarning)  # they get the overall mean
+            return forest.average_oob(block.X, row_ids=block.ids, n_jobs=1)
     _, own = np.unique(block.ids, return_inverse=True)  # rows of a group are in one partition
     weights = block.own_weights
     n_groups = int(own.max(initial=-1)) + 1
-    group_sums = np.zeros((n_groups, len(channels)))
-    np.add.at(group_sums, own, rows.channels * weights[:, None])
-    group_weights = np.bincount(own, weights, n_groups)
-    means: FloatArray = (channels - group_sums[own]) / (weight - group_weights[own])[:, None]
+    group_sums = np.zeros((n_groups, len(everyone.channels)))
+    np.add.at(group_sums, own, columns.leaf_channels(block) * weights[:, None])
+    rest = everyone.weight - np.bincount(own, weights, n_groups)
+    means: FloatArray = (everyone.channels - group_sums[own]) / rest[own][:, None]
     return means
 
 
-def _shapes(
+def _add_shapes(
+    units: Units, sent: Any, everyone: _Everyone, readings: Sequence[Sequence[Reading]]
+) -> None:
+    """Add what each reading adds to the outcomes of the rows, out of bag."""
+
+    def shapes(block: UnitBlock) -> dict[str, FloatArray]:
+        found, curves = [], columns.corrected(block)
+        for forest, own in zip((None, *sent.value), readings, strict=True):
+            averages = _out_of_bag(block, forest, everyone)
+            for reading in own:
+                added = reading.added(averages, curves, 1)
+                found.append((block[columns.CENTRED] * added).sum(axis=1))
+        return {columns.SHAPES: np.stack(found, axis=1)}
+
+    units.add("shapes of the corrections, out of bag", shapes)
+
+
+def _add_up_rounds(
     units: Units,
-    ready: Any,
     sent: Any,
-    readings: Sequence[Reading],
-    weight: float,
-    channels: FloatArray,
-) -> Any:
-    """RDD of what each reading of a forest that was sent adds to the outcomes of the rows."""
+    everyone: _Everyone,
+    used: Sequence[Sequence[tuple[Reading, float]]],
+) -> None:
+    """Add to the coefficients of the rows what readings add, times their shares."""
 
-    def shapes(pair: tuple[UnitBlock, Any]) -> FloatArray:
-        block, rows = pair
-        averages = out_of_bag(block, rows, sent.value, weight, channels)
-        return np.stack(
-            [
-                (rows.centred * reading.added(averages, rows.curves, 1)).sum(axis=1)
-                for reading in readings
-            ],
-            axis=1,
-        )
+    def added(block: UnitBlock) -> dict[str, FloatArray]:
+        total, curves = block[columns.ADDED].copy(), columns.corrected(block)
+        for forest, own in zip((None, *sent.value), used, strict=True):
+            if own:
+                averages = _out_of_bag(block, forest, everyone)
+                for reading, share in own:
+                    total += share * reading.added(averages, curves, 1)
+        return {columns.ADDED: total}
 
-    return units.beside(ready).map(shapes)
+    units.add("curves as corrected, out of bag", added, dropped=(columns.SHAPES,))
 
 
-def _added(
-    units: Units,
-    ready: Any,
-    sent: Any,
-    used: Sequence[tuple[Reading, float]],
-    weight: float,
-    channels: FloatArray,
-) -> Any:
-    """RDD of what readings add to the coefficients of the rows, times their shares."""
-
-    def added(pair: tuple[UnitBlock, Any]) -> FloatArray:
-        block, rows = pair
-        averages = out_of_bag(block, rows, sent.value, weight, channels)
-        total = np.zeros(rows.curves.shape)
-        for reading, share in used:
-            total += share * reading.added(averages, rows.curves, 1)
-        return total
-
-    return units.beside(ready).map(added)
-
-
-def _stack(units: Units, ready: Any, kept: Sequence[Any]) -> ShapeStack:
+def _stack(units: Units) -> ShapeStack:
     """Regress residuals on shapes, and shrink by how sure the gain is; see `stack_shapes`."""
-    together = kept[0].map(lambda own: [own])
-    for other in kept[1:]:
-        together = together.zip(other).map(lambda pair: [*pair[0], pair[1]])
-    rows = units.beside(ready.zip(together))
     seed = units.seed + STACK_SEED
 
-    def system(pair: tuple[UnitBlock, tuple[Any, list[FloatArray]]]) -> tuple[Any, ...]:
-        block, (own, shapes) = pair
+    def by_fold(block: UnitBlock) -> FloatArray:
+        system = np.column_stack([block[columns.SHAPES], block[columns.TARGET]])
+        scaled = system * np.sqrt(block.own_weights)[:, None]
         folds = fold_of(block.ids, N_FOLDS, seed)
-        return np.hstack(shapes), own.target, block.own_weights, folds, block.ids
-
-    def by_fold(pair: Any) -> FloatArray:
-        shapes, target, weights, folds, _ = system(pair)
-        scaled = np.column_stack([shapes, target]) * np.sqrt(weights)[:, None]
         return np.stack([scaled * (folds == fold)[:, None] for fold in range(N_FOLDS)])
 
-    triangles = triangle(rows, "stack the corrections", by_fold)
+    triangles = triangle(units.blocks, "stack the corrections", by_fold)
     shares = shares_up_to_one(list(triangles))
     others = np.stack(
         [
@@ -177,30 +156,29 @@ def _stack(units: Units, ready: Any, kept: Sequence[Any]) -> ShapeStack:
         ]
     )
 
-    def gains(pair: Any) -> tuple[Any, ...]:
-        shapes, target, weights, folds, ids = system(pair)
-        left = target - (shapes * others[folds]).sum(axis=1)
+    def gains(block: UnitBlock) -> tuple[Any, ...]:
+        target, weights = block[columns.TARGET], block.own_weights
+        folds = fold_of(block.ids, N_FOLDS, seed)
+        left = target - (block[columns.SHAPES] * others[folds]).sum(axis=1)
         gain = weights * (target**2 - left**2)
-        _, own = np.unique(ids, return_inverse=True)
-        sums = np.bincount(own, gain) if len(own) else np.zeros(0)
-        return len(sums), sums.sum(), (sums**2).sum()
+        _, own = np.unique(block.ids, return_inverse=True)
+        sums = np.bincount(own, gain)
+        return len(sums), sums.sum(), (sums**2).sum(), weights.sum()
 
-    n, total, squares = add_up(rows, "gain of the corrections on rows left out", gains)
+    text = "gain of the corrections on rows left out"
+    n, total, squares, weight = add_up(units.blocks, text, gains)
     spread = np.sqrt(max(squares - total**2 / n, 0.0) / max(n - 1, 1) * n)
     t_value = float(total / spread) if spread > 0 else 0.0
     strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
     shares = strength * shares
-
-    def risks(pair: Any) -> tuple[Any, ...]:
-        shapes, target, weights, _, _ = system(pair)
-        left = target - shapes @ shares
-        return weights.sum(), weights @ target**2, weights @ left**2
-
-    weight, risk, corrected = add_up(rows, "risk of the corrected curves", risks)
-    return ShapeStack(shares, strength, t_value, float(risk / weight), float(corrected / weight))
+    # The risks follow from the triangles: no other pass over the rows.
+    joined = np.vstack(list(triangles))
+    risk = float((joined[:, -1] ** 2).sum() / weight)
+    left = joined[:, -1] - joined[:, :-1] @ shares
+    return ShapeStack(shares, strength, t_value, risk, float((left**2).sum() / weight))
 
 
-def _queries(units: Units) -> FloatArray:
+def draw_queries(units: Units) -> FloatArray:
     """Covariates of some rows, chosen by the hash of their ids."""
     n, seed = WEIGHED_QUERIES, units.seed
 
@@ -214,32 +192,33 @@ def _queries(units: Units) -> FloatArray:
     return np.stack([x for _, _, x in found])
 
 
-def effective_rows(
-    units: Units, binned: Any, bins: FeatureBins, forest: Forest, queries: FloatArray
-) -> float:
+def _effective_rows(
+    units: Units, bins: FeatureBins, forests: Sequence[Forest], sent: Any, queries: FloatArray
+) -> list[float]:
     """Rows that a query averages over, 1 / sum of its squared weights: the median of some."""
-    leaves = forest.apply(queries, n_jobs=1)
-    filled = forest.leaf_weights[leaves] > 0
     n_bins = bins.n_bins
-    with broadcast(units.context, (forest, leaves, filled)) as sent:
+    leaves = [forest.apply(queries, n_jobs=1) for forest in forests]
 
-        def squares(pair: tuple[UnitBlock, BinArray]) -> tuple[FloatArray]:
-            return (_squared_weights(sent.value, pair[0], pair[1], n_bins),)
+    def squares(block: UnitBlock) -> tuple[FloatArray, ...]:
+        return tuple(
+            _squared_weights(forest, own, block, n_bins)
+            for forest, own in zip(sent.value, leaves, strict=True)
+        )
 
-        (found,) = add_up(units.beside(binned), "rows behind an answer", squares)
-    return float(np.median(1 / found[found > 0])) if (found > 0).any() else 1.0
+    found = add_up(units.blocks, "rows behind an answer", squares)
+    return [float(np.median(1 / own[own > 0])) if (own > 0).any() else 1.0 for own in found]
 
 
 def _squared_weights(
-    asked: tuple[Forest, Any, Any],  # forest, leaves of the queries and whether they are filled
+    forest: Forest,
+    leaves: NDArray[np.int32],  # (n_queries, n_trees) of the queries
     block: UnitBlock,
-    bins: BinArray,
-    n_bins: Any,
+    n_bins: NDArray[np.int32],
 ) -> FloatArray:
     """Sum over the rows of a block of the squared weights that each query gives them."""
-    forest, leaves, filled = asked
+    filled = forest.leaf_weights[leaves] > 0
     n_queries, n_rows = len(leaves), len(block)
-    own_bins = np.ascontiguousarray(bins[:, : len(n_bins)])
+    own_bins = np.ascontiguousarray(block[BINS][:, : len(n_bins)])
     share = 1.0 / np.maximum(filled.sum(axis=1), 1)
     total = sparse.csr_array((n_queries, n_rows))
     for first in range(0, forest.n_trees, TREES_AT_ONCE):

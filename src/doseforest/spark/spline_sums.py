@@ -19,15 +19,14 @@ from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, KnotSearch
 from doseforest.nuisance.sparse_ridge import best_share, fit_sparse, solve
 from doseforest.nuisance.spline_core import assemble_core, choose_curvature, known_terms
-from doseforest.nuisance.spline_design import MAX_SCREENED, Design, Screening, screen
+from doseforest.nuisance.spline_design import Design, Screening, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.spark.feature_summaries import FeatureSummaries
 from doseforest.spark.jobs import broadcast, described
 from doseforest.spark.units import UnitBlock, Units, add_up
 from doseforest.treatments.splines import SplineBasis
 
-MANY_ROWS = 100_000  # beyond, a short list of terms says as much and its products cost less
-SHORT_LIST = 150
+MOST_TERMS = 150  # that a fit may choose from: products of all that some fit wants are summed
 BLOCK_ROWS = 16_384
 
 
@@ -227,14 +226,13 @@ def _screened(
 
     text = f"screen {design.n_candidates} terms"
     with_mains, with_outcome, squares = add_up(units.blocks, text, sums)
-    most = MAX_SCREENED if units.n_rows <= MANY_ROWS else SHORT_LIST
     out = []
     for subset, own_hinges, own_steps in zip(subsets, hinges, steps, strict=True):
         kept = list(subset.folds)
         screening = Screening(subset.mains, with_mains[kept], with_outcome[kept], squares[kept])
         pair = [
             {
-                fold: screening.best(fold, subset.penalty, design.candidates_of(known), most)
+                fold: screening.best(fold, subset.penalty, design.candidates_of(known), MOST_TERMS)
                 for fold, known in known_terms(linear, *knots).items()
             }
             for knots in ((own_hinges.none(), own_steps.none()), (own_hinges, own_steps))

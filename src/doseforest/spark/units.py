@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ class UnitBlock:
     weights: ChannelArray | None  # (n_rows,) positive, of mean 1 over all rows; None: all equal
     ids: IntArray  # (n_rows,) of the row or its group: what rows are drawn by
     folds: IntArray  # (n_rows,)
+    columns: Mapping[str, Any] = field(default_factory=dict)  # what stages have made of the rows
 
     def __len__(self) -> int:
         return len(self.y)
@@ -34,6 +35,15 @@ class UnitBlock:
     def own_weights(self) -> FloatArray:
         """Weights as numbers to multiply with."""
         return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
+
+    def __getitem__(self, name: str) -> Any:
+        """What a stage has made of the rows, one entry each."""
+        return self.columns[name]
+
+    def with_columns(self, made: Mapping[str, Any], dropped: Collection[str] = ()) -> UnitBlock:
+        """Return the rows with more columns, or without some."""
+        kept = {name: own for name, own in self.columns.items() if name not in dropped}
+        return replace(self, columns={**kept, **made})
 
     @staticmethod
     def join(blocks: Iterable[UnitBlock], n_features: int) -> UnitBlock:
@@ -55,12 +65,12 @@ class UnitBlock:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Units:
-    """All rows of a fit.
+    """All rows of a fit: an RDD with one block in every partition, kept on the executors.
 
-    Every partition of `blocks` holds exactly one block, so that what is derived from them, block
-    by block, can be put beside them again.
+    Stages add columns to the blocks. They lie in one data set, not in several side by side: a job
+    that reads two of those needs two Python workers for every task.
     """
 
     blocks: Any  # RDD of UnitBlock
@@ -76,9 +86,19 @@ class Units:
         """The Spark context."""
         return self.blocks.context
 
-    def beside(self, other: Any) -> Any:
-        """RDD of (block, what another RDD has for it)."""
-        return self.blocks.zip(other)
+    def add(
+        self,
+        text: str,
+        make: Callable[[UnitBlock], Mapping[str, Any]],
+        dropped: Collection[str] = (),
+    ) -> None:
+        """Give every block more columns; what they replace is released."""
+        before = self.blocks
+        made = self.kept.keep(before.map(lambda own: own.with_columns(make(own), dropped)))
+        with described(self.context, text):
+            made.count()
+        self.blocks = made
+        self.kept.release(before)
 
 
 def fold_of(ids: IntArray, n_folds: int, seed: int) -> IntArray:
