@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.plan import fit_basis
+from doseforest.inspection.effect_importance import correction_importance
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
     Correction,
@@ -86,6 +87,20 @@ class FitReport:
     growth: dict[str, GrowthReport]  # which parts ran as rounds and which as tasks
     doses: FloatArray  # (n_doses,)
     average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
+    importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "n_rows": self.n_rows,
+            "outcome_weights": self.outcome_weights,
+            "leaf_sizes": list(self.leaf_sizes),
+            "rounds": [dict(own) for own in self.rounds],
+            "growth": {stage: asdict(own) for stage, own in self.growth.items()},
+            "doses": self.doses.tolist(),
+            "average_curve": self.average_curve.tolist(),
+            "importance": self.importance.tolist(),
+        }
 
 
 def fit_units(
@@ -163,7 +178,10 @@ def fit_units(
         n_jobs=1,
     )
     average = average_curve(units, outcomes, correction, grid)
-    return forest, FitReport(units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average)
+    importance = correction_importance(forest).values
+    return forest, FitReport(
+        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance
+    )
 
 
 def n_steps(settings: FitSettings) -> int:

@@ -21,7 +21,7 @@ class Columns:
 def check_columns(frame: Any, columns: Columns) -> None:
     """Check that the columns are there and of the right type; runs no job."""
     _check_session(frame)
-    _check_features(frame, columns.features)
+    check_features(frame, columns.features)
     for parameter, name in (
         ("treatmentCol", columns.treatment),
         ("labelCol", columns.label),
@@ -70,7 +70,8 @@ def _cure(kind: Any) -> str:
     return " Turn text into numbers first, as by StringIndexer and OneHotEncoder or TargetEncoder."
 
 
-def _check_features(frame: Any, features: str | tuple[str, ...]) -> None:
+def check_features(frame: Any, features: str | tuple[str, ...]) -> None:
+    """Refuse features that are not there or are no numbers."""
     if isinstance(features, str):
         kind = column_type(frame, "featuresCol", features)
         if not (is_vector(kind) or _is_array_of_numbers(kind)):

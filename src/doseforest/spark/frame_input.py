@@ -39,11 +39,6 @@ def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> An
     from pyspark.sql import functions as F  # noqa: N812
 
     group_or_id = columns.group or columns.row_id
-    if columns.group is not None:  # rows of a group are summed together, so they must lie together
-        count = n_partitions or frame.rdd.getNumPartitions()
-        frame = frame.repartition(count, column(columns.group))
-    elif n_partitions is not None:
-        frame = frame.repartition(n_partitions)
     if group_or_id is None:
         number = F.monotonically_increasing_id()
     elif frame.schema[group_or_id].dataType.simpleString() == "string":
@@ -51,13 +46,17 @@ def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> An
     else:
         number = column(group_or_id).cast("long")
     weight = F.lit(1.0) if columns.weight is None else column(columns.weight).cast("double")
-    return frame.select(
+    selected = frame.select(
         features_array(frame, columns.features).alias("features"),
         column(columns.treatment).cast("double").alias("dose"),
         column(columns.label).cast("double").alias("y"),
         weight.alias("w"),
         number.alias("id"),
     )
+    if columns.group is None and n_partitions is None:
+        return selected
+    # Rows of a group are summed together, so they must lie together.
+    return selected.repartition(n_partitions or frame.rdd.getNumPartitions(), "id")
 
 
 def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None) -> FrameSummary:
