@@ -130,12 +130,8 @@ def test_negative_weights_are_refused(frame):
 def test_vectors_of_varying_size_are_refused(frame):
     from pyspark.sql import functions
 
-    mixed = frame.withColumn(
-        "x",
-        functions.when(functions.col("user") < 5, functions.array("a")).otherwise(
-            functions.array("a", "b")
-        ),
-    )
+    short, long = functions.array("a"), functions.array("a", "b")
+    mixed = frame.withColumn("x", functions.when(functions.col("user") < 5, short).otherwise(long))
     given = {name: own for name, own in SMALL.items() if name != "featureCols"}
     from doseforest.spark import GeneralizedCausalForest
 

@@ -14,6 +14,7 @@ from doseforest.nuisance.tree_ensemble import TreeEnsemble
 from doseforest.prediction.forest import Forest
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
+from doseforest.spark.jobs import at_once
 from doseforest.spark.units import UnitBlock, Units
 
 Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
@@ -54,20 +55,20 @@ def fold_forests(
         From a fold to what trees without it predict.
     """
     each = max(1, -(-work.plan.n_trees // units.n_folds))
-    grown = []
-    for fold in range(units.n_folds):
-        plan = replace(work.plan, n_trees=each, seed=work.plan.seed + fold)
+
+    def grown(fold: int) -> Forest:
         forest, report = distributed_forest(
             units.blocks.map(_rows_outside(fold, targets(fold), bins.n_features)),
             bins,
-            plan,
+            replace(work.plan, n_trees=each, seed=work.plan.seed + fold),
             keep=units.kept.keep,
             release=units.kept.release,
         )
         work.report.add(report)
         work.on_progress(1)
-        grown.append(forest)
-    return tuple(grown)
+        return forest
+
+    return tuple(at_once(grown, range(units.n_folds)))
 
 
 def _rows_outside(fold: int, target: Targets, n_features: int) -> Callable[[UnitBlock], ForestRows]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 DESCRIPTION = "spark.job.description"
 
@@ -28,6 +31,22 @@ def broadcast(context: Any, value: Any) -> Iterator[Any]:
         yield sent
     finally:
         sent.destroy()
+
+
+def at_once(function: Callable[[int], Result], numbers: Iterable[int]) -> list[Result]:
+    """Results of a function that runs jobs, for each number; the jobs run side by side.
+
+    While one waits for the driver another has the executors. Every thread has job descriptions of
+    its own.
+    """
+    from pyspark import inheritable_thread_target
+    from pyspark.sql import SparkSession
+
+    asked, session = list(numbers), SparkSession.builder.getOrCreate()
+    with ThreadPoolExecutor(max(1, len(asked))) as pool:
+        # A target for each: what a thread inherits is taken down when the target is made.
+        targets = [inheritable_thread_target(session)(function) for _ in asked]
+        return list(pool.map(lambda target, number: target(number), targets, asked))
 
 
 class Kept:

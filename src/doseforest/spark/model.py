@@ -71,9 +71,9 @@ class GeneralizedCausalForestModel(
 
     def take_over(self, estimator: Any) -> GeneralizedCausalForestModel:
         """Take the parameters of the estimator that made this model."""
-        copied: GeneralizedCausalForestModel = self._copyValues(estimator)
-        copied._resetUid(estimator.uid)
-        return copied
+        estimator._copyValues(self)
+        self._resetUid(estimator.uid)
+        return self
 
     def toLocal(self) -> Any:  # noqa: N802
         """The forest itself, as `doseforest.load_forest` would return it."""

@@ -40,6 +40,11 @@ def answers(
         ]
         return pa.StructArray.from_arrays(parts, ["prediction", "curve", "effect"])
 
+    import pyarrow
+
+    # Spark tells kinds of functions apart by their types, and wants the types themselves.
+    names = ("features", "dose", "return")
+    score.__annotations__ = dict.fromkeys(names, pyarrow.Array)
     return score
 
 

@@ -20,6 +20,7 @@ from doseforest.spark.conditional_means import MeanFitter
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BINS, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
+from doseforest.spark.jobs import at_once
 from doseforest.spark.outcome import FoldOutcomes, by_fold, observed
 from doseforest.spark.sieve_rows import Duals
 from doseforest.spark.sieve_stack import draw_queries, stack_forests
@@ -119,7 +120,7 @@ class SieveFit:
             }
 
         units.add(f"round {number + 1}: residuals and scores", prepared)
-        forests = [self._grow(shape, leaf_size, number) for leaf_size in self.leaf_sizes]
+        forests = at_once(lambda size: self._grow(shape, size, number), self.leaf_sizes)
         return stack_forests(units, self.bins, forests, self.leaf_sizes, shape, queries)
 
     def _grow(self, shape: SieveShape, leaf_size: int, number: int) -> Forest:
