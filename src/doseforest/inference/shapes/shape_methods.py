@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.inference.shape_test import ShapeTest, shape_test
-from doseforest.inference.shaped_forest import shaped_forest
-from doseforest.inference.shapes import Shape, check_one_component, checked_shape
+from doseforest.inference.shapes.shape_test import ShapeTest, shape_test
+from doseforest.inference.shapes.shaped_forest import shaped_forest
+from doseforest.inference.shapes.shapes import Shape, check_one_component, checked_shape
 from doseforest.prediction.curve_effects import dose_table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ShapeMethods:
         Returns
         -------
         EffectForest
-            See `doseforest.inference.shaped_forest.shaped_forest`, which also takes what
+            See `doseforest.inference.shapes.shaped_forest.shaped_forest`, which also takes what
             `load_forest` reads. `test_shape` tells whether the data reject the shape.
         """
         return shaped_forest(self, shape, doses)
@@ -68,7 +68,7 @@ class ShapeMethods:
         -------
         ShapeTest
             ``statistic``, ``p_value``, ``projected`` (the nearest average curve of the shape),
-            ``worst`` (where it is violated most); see `doseforest.inference.shape_test`.
+            ``worst`` (where it is violated most); see `doseforest.inference.shapes.shape_test`.
         """
         model = self._model
         check_one_component(model.n_components, "test_shape")

@@ -36,7 +36,7 @@ def project(
 
     Examples
     --------
-    >>> from doseforest.inference.shapes import shape_constraints
+    >>> from doseforest.inference.shapes.shapes import shape_constraints
     >>> doses = np.array([0.0, 1.0, 2.0])
     >>> project(np.array([[0.0, 2.0, 1.0]]), shape_constraints("increasing", doses))
     array([[0. , 1.5, 1.5]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.dtypes import FloatArray
-from doseforest.inference.moves import AtEdge, shift_of
+from doseforest.inference.changes.moves import AtEdge, shift_of
 from doseforest.prediction.curve_effects import unit_doses
 from doseforest.treatments.grids import DoseRange, check_doses
 

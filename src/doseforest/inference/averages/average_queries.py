@@ -13,14 +13,19 @@ from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
 from doseforest.corrections.parts import TrainedPart
 from doseforest.estimation.averaging import Averager, prepare_averages
 from doseforest.estimation.plan import FitPlan
-from doseforest.inference.changes import AverageChange, Changes, ChangeScores, prepare_changes
+from doseforest.inference.averages.projection_columns import projection_columns
+from doseforest.inference.averages.projections import LinearProjection, project
+from doseforest.inference.changes.changes import (
+    AverageChange,
+    Changes,
+    ChangeScores,
+    prepare_changes,
+)
+from doseforest.inference.changes.moves import AtEdge, shift_contrast, shift_of, slope_contrast
+from doseforest.inference.changes.score_forests import ChangeForest, grow_change_forest
 from doseforest.inference.compared_doses import compared_doses
 from doseforest.inference.judgeable import require_out_of_bag, require_varied_outcome
-from doseforest.inference.moves import AtEdge, shift_contrast, shift_of, slope_contrast
-from doseforest.inference.projection_columns import projection_columns
-from doseforest.inference.projections import LinearProjection, project
 from doseforest.inference.robust_regression import clusters_of
-from doseforest.inference.score_forests import ChangeForest, grow_change_forest
 from doseforest.prediction.curve_effects import dose_table
 from doseforest.prediction.effect_forest import EffectForest
 from doseforest.treatments.grids import check_doses

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.moves import Contrast
+from doseforest.inference.changes.moves import Contrast
 from doseforest.nuisance.densities.conditional_mean import fit_conditional_mean
 from doseforest.nuisance.densities.covariate_index import fit_covariate_index
 from doseforest.treatments.bases import FittedBasis, Indicators
@@ -134,7 +134,7 @@ def representer(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(2000, 1))
     >>> dose = x[:, 0] + rng.normal(size=2000)
-    >>> from doseforest.inference.moves import slope_contrast
+    >>> from doseforest.inference.changes.moves import slope_contrast
     >>> values = representer(
     ...     fit_riesz_terms(x, dose), dose, slope_contrast(dose, None), np.arange(2000) % 4)
     >>> bool(np.corrcoef(values, dose - x[:, 0])[0, 1] > 0.9)  # exactly T - E[T | X]

@@ -9,8 +9,8 @@ import numpy as np
 
 from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.dtypes import FloatArray
-from doseforest.inference.shape_projection import project
-from doseforest.inference.shapes import (
+from doseforest.inference.shapes.shape_projection import project
+from doseforest.inference.shapes.shapes import (
     CURVATURES,
     DIRECTIONS,
     Shape,

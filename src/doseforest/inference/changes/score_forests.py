@@ -10,7 +10,7 @@ import numpy as np
 
 from doseforest.curve_forest import CurveForest
 from doseforest.dtypes import FloatArray
-from doseforest.inference.changes import AverageChange, ChangeScores
+from doseforest.inference.changes.changes import AverageChange, ChangeScores
 from doseforest.prediction.effect_forest import EffectForest
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from doseforest.dtypes import FloatArray
 from doseforest.growth.distances import trapezoid_weights
-from doseforest.inference.shape_projection import project
-from doseforest.inference.shapes import (
+from doseforest.inference.shapes.shape_projection import project
+from doseforest.inference.shapes.shapes import (
     Shape,
     check_one_component,
     checked_shape,

@@ -9,9 +9,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.data.checks import checked_columns
-from doseforest.inference.calibration import CalibrationTest, HeterogeneityTest, calibrate
 from doseforest.inference.compared_doses import compared_doses
-from doseforest.inference.contrast_scores import ContrastScores, contrast_scores
+from doseforest.inference.heterogeneity.calibration import (
+    CalibrationTest,
+    HeterogeneityTest,
+    calibrate,
+)
+from doseforest.inference.heterogeneity.contrast_scores import ContrastScores, contrast_scores
+from doseforest.inference.heterogeneity.targeting import WEIGHTINGS, RankedEffects, ranked_effects
 from doseforest.inference.judged_rows import (
     JudgedRows,
     curve_shapes,
@@ -19,7 +24,6 @@ from doseforest.inference.judged_rows import (
     training_rows_judged,
 )
 from doseforest.inference.robust_regression import clusters_of
-from doseforest.inference.targeting import WEIGHTINGS, RankedEffects, ranked_effects
 from doseforest.treatments.grids import check_count
 from doseforest.treatments.vectors import dose_text
 

@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from doseforest.data.feature_places import feature_places
 from doseforest.estimation.early_checks import check_given
 from doseforest.inference.compared_doses import compared_doses
-from doseforest.inference.judgeable import require_varied_outcome
-from doseforest.inference.judged_rows import training_rows_judged
-from doseforest.inference.omitted_variables import estimate_sensitivity
-from doseforest.inference.refuters import (
+from doseforest.inference.doubts.omitted_variables import estimate_sensitivity
+from doseforest.inference.doubts.refuters import (
     REFUTERS,
     FirstColumns,
     GivenRows,
@@ -25,7 +23,9 @@ from doseforest.inference.refuters import (
     given_rows,
     refute_effect,
 )
-from doseforest.inference.sensitivity import Sensitivity
+from doseforest.inference.doubts.sensitivity import Sensitivity
+from doseforest.inference.judgeable import require_varied_outcome
+from doseforest.inference.judged_rows import training_rows_judged
 from doseforest.progress import ProgressBar
 from doseforest.treatments.grids import check_count, dose_sample
 from doseforest.treatments.vectors import plain_dose

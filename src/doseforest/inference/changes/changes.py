@@ -18,10 +18,10 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.weighting import conditional_density
+from doseforest.inference.changes.moves import Contrast
+from doseforest.inference.changes.representers import Representer, represent
+from doseforest.inference.changes.riesz import RieszTerms, fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
-from doseforest.inference.moves import Contrast
-from doseforest.inference.representers import Representer, represent
-from doseforest.inference.riesz import RieszTerms, fit_riesz_terms
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities.assignment import Assignment
 from doseforest.nuisance.densities.encoded import encoded_table

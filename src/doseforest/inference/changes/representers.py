@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.moves import Contrast, Move
-from doseforest.inference.riesz import RieszTerms, representer
+from doseforest.inference.changes.moves import Contrast, Move
+from doseforest.inference.changes.riesz import RieszTerms, representer
 from doseforest.nuisance.densities.base import RowDensities
 from doseforest.nuisance.densities.support import DoseSupport
 
@@ -69,7 +69,7 @@ def known_part(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from doseforest.inference.moves import shift_contrast, shift_of
+    >>> from doseforest.inference.changes.moves import shift_contrast, shift_of
     >>> from doseforest.nuisance.densities.support import dose_support
     >>> from doseforest.treatments.grids import DoseRange
     >>> dose = np.linspace(0.0, 1.0, 101)

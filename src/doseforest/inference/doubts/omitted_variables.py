@@ -9,8 +9,8 @@ import numpy as np
 from doseforest.corrections.averages import average_of_units
 from doseforest.corrections.conditional_means import cross_fit_means
 from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
 from doseforest.inference.judged_rows import CurveShapes, JudgedRows, curve_shapes
-from doseforest.inference.sensitivity import Benchmark, Sensitivity
 from doseforest.inspection.nodes import feature_label
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.treatments.vectors import components, plain_dose
