@@ -17,6 +17,9 @@ from typing import Any
 import httpx2 as httpx
 from postgres_server import free_port
 from service_world import World, unit
+from sqlalchemy import select
+
+from doseforest.service.storage.tables import decisions
 
 DEADLINE = 60.0  # seconds for what should take one: machines of continuous integration are slow
 
@@ -71,6 +74,11 @@ def is_ready(server: RunningServer) -> bool:
         return httpx.get(f"{server.url}/readyz", timeout=5.0).status_code == 200
     except httpx.TransportError:
         return False
+
+
+def stored_ids(world: World) -> set[str]:
+    with world.database.reading.connect() as connection:
+        return set(connection.execute(select(decisions.c.id)).scalars())
 
 
 def wait_until(happened: Any) -> None:

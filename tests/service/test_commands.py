@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +107,15 @@ def test_help_says_what_a_command_is_for(command: list[str]) -> None:
 def test_settings_that_make_no_sense_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"The '{name}' parameter must be .* Got .* instead"):
         Settings("sqlite:///d.sqlite", "policies", **{name: value})
+
+
+def test_without_the_extra_a_command_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['sqlalchemy'] = None; "
+        "from doseforest.cli.keys import app; app(['list'])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.returncode == 1
+    assert found.stderr == (
+        "This needs sqlalchemy. Install it with: pip install 'doseforest[service]'\n"
+    )
