@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 PEERS := $(VENV)/baselines.stamp
 FUZZER := $(VENV)/fuzz.stamp
+SPARK := $(VENV)/spark.stamp
+# PySpark is large and needs Java: its tests run where Java is, and skip, saying so, elsewhere.
+JAVA := $(shell command -v java 2> /dev/null)
 SECONDS ?= 60
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
 
@@ -16,7 +19,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-real examples readme wheel lock clean
+  bench-splits bench-known bench-policy bench-real bench-spark bench-spark-paper examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -36,6 +39,8 @@ help:
 	@echo "make bench-known     known propensities of experiments beside estimated ones"
 	@echo "make bench-policy    speed of deciding on doses, beside a sort of their values"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
+	@echo "make bench-spark     growth on two executors beside the local engine and Spark ML's forest"
+	@echo "make bench-spark-paper  10.7 million rows from Parquet to a saved model, hours"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -69,7 +74,7 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-unit: setup
+unit: setup $(if $(JAVA),$(SPARK))
 	$(BIN)/python -m pytest
 
 # In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
@@ -112,6 +117,16 @@ bench-splits: $(PEERS)
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
 
+$(SPARK): $(STAMP) requirements-spark.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
+	touch $@
+
+bench-spark: $(SPARK)
+	$(BIN)/python benchmarks/spark_growth.py
+
+bench-spark-paper: $(SPARK)
+	$(BIN)/python benchmarks/spark_paper_size.py
+
 bench-policy: setup
 	$(BIN)/python benchmarks/policy_speed.py
 
@@ -138,6 +153,9 @@ lock:
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-baselines.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra spark \
+	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-spark.lock
 	$(BIN)/uv pip compile --group fuzz --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --output-file requirements-fuzz.lock
 
