@@ -2,8 +2,8 @@
 
     python benchmarks/spark_paper_size.py --rows 10698884
 
-Six discount levels, ten covariates; rows are made by Spark and written to Parquet first. Seconds and
-processor seconds of each stage, memory and shuffled bytes go to benchmarks/results.
+Six discount levels, ten covariates; rows are made by Spark and written to Parquet first. Seconds
+and processor seconds of each stage, memory and shuffled bytes go to benchmarks/results.
 """
 
 from __future__ import annotations
