@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 PEERS := $(VENV)/baselines.stamp
 FUZZER := $(VENV)/fuzz.stamp
+SPARK := $(VENV)/spark.stamp
+# PySpark is large and needs Java: its tests run where Java is, and skip, saying so, elsewhere.
+JAVA := $(shell command -v java 2> /dev/null)
 SECONDS ?= 60
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
 
@@ -18,7 +21,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
   bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
   bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-real bench-coverage \
-  examples readme wheel lock clean
+  bench-spark bench-spark-paper examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
@@ -43,6 +46,8 @@ help:
 	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
 	@echo "make bench-service   latency, throughput and CPU of the decision service, on loopback"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
+	@echo "make bench-spark     growth on two executors beside the local engine and Spark ML's forest"
+	@echo "make bench-spark-paper  10.7 million rows from Parquet to a saved model, hours"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -81,7 +86,7 @@ types: setup
 	$(BIN)/mypy
 
 # A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
-unit: setup
+unit: setup $(if $(JAVA),$(SPARK))
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
@@ -125,6 +130,16 @@ bench-splits: $(PEERS)
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
 
+$(SPARK): $(STAMP) requirements-spark.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
+	touch $@
+
+bench-spark: $(SPARK)
+	$(BIN)/python benchmarks/spark_growth.py
+
+bench-spark-paper: $(SPARK)
+	$(BIN)/python benchmarks/spark_paper_size.py
+
 bench-policy: setup
 	$(BIN)/python benchmarks/policy_speed.py
 
@@ -155,6 +170,9 @@ lock:
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-baselines.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra spark \
+	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-spark.lock
 	$(BIN)/uv pip compile --group fuzz --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --output-file requirements-fuzz.lock
 

@@ -65,7 +65,8 @@ def plan_tasks(
         own = int(opened.n_rows[place])
         together = held + own
         fits = min(n_rows, together) * row_bytes + together * LIST_BYTES <= task_bytes
-        if not tasks or not fits or together > share:
+        full = 2 * held + own > 2 * share  # nearer to its share without this node
+        if not tasks or not fits or full:
             tasks.append([])
             together = own
         tasks[-1].append(place)
