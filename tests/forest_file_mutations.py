@@ -26,7 +26,8 @@ ODD_VALUES: list[Any] = [
     10**400, 0.0, -0.0, 0.5, 1e-300, 1e27, 1e100, 1e308, "", "a", "mean", "ratio", "ridge", "none",
     "tree", "forest", "effect_forest", "distilled_forest", "legendre", "spline", "indicators",
     "orthogonal", "stabilized", "kernel", "identity", "logistic", "spline_core", "tree_ensemble",
-    "boosted_core", "stack", [], [0], [1.0, 0.5], ["a", "a"], [[[]]], {}, {"kind": "mean"},
+    "boosted_core", "stack", "policy", "dose_policy", "explore", "total", "discount",
+    [], [0], [1.0, 0.5], ["a", "a"], [[[]]], {}, {"kind": "mean"},
 ]  # fmt: skip
 ODD_NUMBERS = [0, 1, -1, 2, 3, 127, 128, 255, 2**15, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
 ODD_FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-45, 1e-300, 3e38, 1e100, 1e308, np.inf, -np.inf, np.nan]

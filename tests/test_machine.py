@@ -3,7 +3,9 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import joblib
 import pytest
@@ -103,8 +105,10 @@ class FakeMachine:
 
 
 @pytest.fixture
-def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
-    return FakeMachine(tmp_path, monkeypatch)
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMachine]:
+    machine._core_quotas.cache_clear()
+    yield FakeMachine(tmp_path, monkeypatch)
+    machine._core_quotas.cache_clear()
 
 
 def test_without_a_container_the_machine_decides(fake: FakeMachine) -> None:
@@ -170,11 +174,16 @@ def test_where_nothing_tells_little_is_assumed(fake: FakeMachine) -> None:
     assert available_memory() == 2 * GIB
 
 
-def test_a_share_of_cores_bounds_the_threads(fake: FakeMachine) -> None:
+def test_a_share_of_cores_bounds_the_threads(
+    fake: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (fake.groups / "cpu.max").write_text("max 100000\n")
     unbounded = thread_count(None)
     (fake.groups / "cpu.max").write_text("50000 100000\n")
+    later = monotonic() + 10
+    monkeypatch.setattr(machine, "monotonic", lambda: later)  # quotas are believed for a moment
     assert thread_count(None) == 1
+    monkeypatch.setattr(machine, "monotonic", lambda: later + 10)
     (fake.groups / "cpu.max").write_text("99900000 100000\n")
     assert thread_count(None) == unbounded
 

@@ -66,6 +66,7 @@ PUBLIC_NAMES = [
     "SplitByScores",
     "TreatmentGuard",
     "load_forest",
+    "load_policy",
 ]
 
 

@@ -1,10 +1,10 @@
-"""Fuzz the loader of forest files: whatever the bytes, an error that says so or a sane forest.
+"""Fuzz the loader of forests and policies: whatever the bytes, an error or a sane model.
 
 Usage:
   python tools/fuzz_forest_file.py run SECONDS       coverage-guided, with atheris
   python tools/fuzz_forest_file.py replay FILE ...   load files as the fuzzer does
 
-A run starts from the stored forests of the tests and from what earlier runs found worth keeping in
+A run starts from the stored models of the tests and from what earlier runs found worth keeping in
 out/fuzz/corpus. Atheris watches which branches of the loader's Python a file reaches; the compiled
 core is not watched, only run, by the predictions of what loads.
 """
@@ -27,10 +27,11 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 
 from forest_file_check import check_file  # noqa: E402
 from forest_file_mutations import crossed, mutated  # noqa: E402
+from policy_file_check import check_policy_file  # noqa: E402
 
 FOLDER = REPOSITORY / "out" / "fuzz"
 CORPUS = FOLDER / "corpus"
-SEEDS = sorted((REPOSITORY / "tests" / "stored_forests").glob("*.dose"))
+SEEDS = sorted((REPOSITORY / "tests").glob("stored_*/*.dose"))
 MOST_BYTES = 100_000
 SECONDS_PER_FILE = 20
 ROOM = 2**30  # bytes that loading and predicting may take on top of the imports
@@ -41,6 +42,10 @@ WATCHED = [
     "doseforest.leaves.leaf_curves",
     "doseforest.nuisance.stored_models",
     "doseforest.nuisance.stored_parts",
+    "doseforest.policy.artifact.dose_policy",
+    "doseforest.policy.artifact.exploration",
+    "doseforest.policy.artifact.policy_file",
+    "doseforest.policy.artifact.rules",
     "doseforest.prediction.container",
     "doseforest.prediction.distilled_file",
     "doseforest.prediction.distilled_forest",
@@ -91,6 +96,7 @@ def fuzz(seconds: int) -> None:
 
         def check(file: bytes) -> None:
             check_file(file, path)
+            check_policy_file(file, path)
 
         def mutate(file: bytes, most: int, seed: int) -> bytes:
             # A refused file with one more change is mostly refused for the old reason: every
@@ -128,8 +134,9 @@ def replay(files: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for file in files:
             print(file, end=": ", flush=True)
-            loaded = check_file(file.read_bytes(), Path(folder) / "model.dose")
-            print("a sane forest" if loaded else "refused")
+            content, path = file.read_bytes(), Path(folder) / "model.dose"
+            loaded = check_file(content, path) or check_policy_file(content, path)
+            print("a sane model" if loaded else "refused")
 
 
 def main(arguments: list[str]) -> None:

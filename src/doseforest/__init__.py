@@ -2,7 +2,7 @@
 
 `GeneralizedCausalForest` estimates the curve of every unit from (features, dose, outcome);
 `CurveForest`, the engine under it, grows a forest whose response is a curve. `load_forest` reads
-saved ones without what fitted them.
+saved ones without what fitted them, `load_policy` what decides on doses by them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from doseforest.growth.ratio_splits import SplitByRatios, SplitByRatioSlopes
     from doseforest.growth.score_splits import SplitByScores
     from doseforest.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
+    from doseforest.policy.artifact.policy_file import load_policy
     from doseforest.prediction.container import ForestFileError
     from doseforest.prediction.distilled_forest import DistilledForest
     from doseforest.prediction.effect_forest import EffectForest
@@ -43,6 +44,7 @@ _HOMES = {
     "SplitByScores": "doseforest.growth.score_splits",
     "TreatmentGuard": "doseforest.growth.guards",
     "load_forest": "doseforest.prediction.forest_file",
+    "load_policy": "doseforest.policy.artifact.policy_file",
 }
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "SplitByScores",
     "TreatmentGuard",
     "load_forest",
+    "load_policy",
 ]
 
 

@@ -450,9 +450,7 @@ class GeneralizedCausalForest(
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            seen = block[:, self._parts[0].rows.treatment_columns]
-            own = asked[rows] if apart else asked[0]
-            out[rows] = overlap.supported(self._overlap, seen, own, self._ground)
+            out[rows] = self._supported_rows(block, asked[rows] if apart else asked[0])
         framed: NDArray[np.bool_] = self._frame(out, asked if apart else asked[0], X)
         return framed
 
@@ -531,6 +529,10 @@ class GeneralizedCausalForest(
     def treatment_weights_(self) -> TreatmentWeights:
         """The weights of averages: name, scores of all candidates, and r of each weighted row."""
         return self._averages().weights
+
+    def _supported_rows(self, X: NDArray[np.float64], doses: DoseArray) -> NDArray[np.bool_]:
+        seen = X[:, self._parts[0].rows.treatment_columns]
+        return overlap.supported(self._overlap, seen, doses, self._ground)
 
     @property
     def _model(self) -> EffectForest:

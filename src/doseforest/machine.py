@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from multiprocessing import parent_process
 from pathlib import Path
+from time import monotonic
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _CGROUP_OF_PROCESS = Path("/proc/self/cgroup")
 _MEMINFO = Path("/proc/meminfo")
+QUOTA_SECONDS = 5  # for which quotas of a control group are believed
 _FALLBACK_BYTES = 2 * 2**30  # where nothing tells, assume little
 
 
@@ -24,16 +27,18 @@ def thread_count(n_jobs: int | None) -> int:
     >>> thread_count(3)
     3
     """
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    cores = min([cores, *_core_quotas()])
+    cores = min([cores, *_core_quotas(int(monotonic()) // QUOTA_SECONDS)])
     if n_jobs is None:
         return min(cores, _share_of_task() or cores)
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Got 0 instead.")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return max(1, cores + 1 + n_jobs)
 
 
 def _share_of_task() -> int | None:
@@ -47,8 +52,12 @@ def _share_of_task() -> int | None:
     return max(1, int(told)) if told.isdecimal() else 1
 
 
-def _core_quotas() -> list[int]:
-    """Cores' worth of time that the control groups of this process allow, rounded up."""
+@lru_cache(maxsize=1)
+def _core_quotas(moment: int) -> list[int]:
+    """Cores' worth of time that the control groups of this process allow, rounded up.
+
+    They are asked once in a moment: their files take longer to read than a unit takes to score.
+    """
     quotas = []
     for folder in _cgroup_folders():
         try:

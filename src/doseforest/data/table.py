@@ -96,7 +96,7 @@ def as_table(
     >>> table.n_rows, table.n_features
     (2, 2)
     """
-    if isinstance(X, BlockSource):
+    if isinstance(X, ArrayTable | BlockSource):  # the first is found without a look at members
         if categories_of(X) and not with_categories:
             raise _not_numeric(column_label(X.names, min(categories_of(X))), "categories")
         return _checked(_in_order(X, expected_names))

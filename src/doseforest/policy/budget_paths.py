@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from doseforest.policy.plan import Plan
 from doseforest.policy.planning import plan_of
 from doseforest.policy.problem import ROUNDING, DoseProblem, InfeasibleError
 from doseforest.policy.solver import Solution
+
+if TYPE_CHECKING:
+    from doseforest.policy.held_out_value import PolicyValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,21 @@ class BudgetPath:
             self.problem, (limit,), Solution(choice, prices, value, value + max(beyond, 0.0))
         )
 
-    def plot(self, *, budget: float | None = None, ax: Any | None = None) -> Any:
-        """Draw gain against budget, with a mark at one; needs the `plot` extra."""
+    def plot(
+        self,
+        *,
+        budget: float | None = None,
+        held_out: Sequence[PolicyValue] = (),
+        ax: Any | None = None,
+    ) -> Any:
+        """Draw gain against budget, with a mark at one; needs the `plot` extra.
+
+        `held_out` are what `policy_value` says of policies at some budgets, drawn as points with
+        intervals for as many units as the path has; their baseline should be the cheapest dose.
+        """
         from doseforest.policy.policy_plots import plot_budget_path
 
-        return plot_budget_path(self, budget=budget, ax=ax)
+        return plot_budget_path(self, budget=budget, held_out=held_out, ax=ax)
 
 
 def budget_path(

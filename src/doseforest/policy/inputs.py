@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from doseforest.data.checks import LARGEST_VALUE, as_labels, as_numbers, missing_marks
 from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.problem import BLOCK_ENTRIES, DoseProblem, Limit
+from doseforest.policy.risk import checked_risk
 from doseforest.treatments.vectors import components, is_record, vectors
 
 ASKED_UNITS = 2**16  # in one call of a user's function
@@ -267,6 +269,21 @@ def _limit(
             "instead."
         )
     return Limit(names[1], weights, parts, caps, labels)
+
+
+def with_risk(problem: DoseProblem, standard_error: Any, risk: Any) -> DoseProblem:
+    """The problem with what uncertainty takes off its values."""
+    rule = checked_risk(risk)
+    if (standard_error is None) != (rule is None):
+        missing, given = ("risk", "standard_error") if rule is None else ("standard_error", "risk")
+        raise ValueError(
+            f"The {missing!r} parameter must be given together with {given!r}. Got None instead."
+        )
+    if rule is None:
+        return problem
+    errors = _matrix(standard_error, "standard_error", problem.value.shape)
+    _check_not_negative(errors, "standard_error")
+    return replace(problem, value=problem.value - rule.penalty(errors))
 
 
 def checked_demand(problem: DoseProblem, demand: Any) -> Array:

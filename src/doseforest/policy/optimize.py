@@ -7,10 +7,17 @@ from numbers import Integral
 from typing import Any
 
 from doseforest.policy.few_doses import solve_with_few
-from doseforest.policy.inputs import budget_limit, checked_demand, checked_problem, part_limit
+from doseforest.policy.inputs import (
+    budget_limit,
+    checked_demand,
+    checked_problem,
+    part_limit,
+    with_risk,
+)
 from doseforest.policy.plan import Plan
 from doseforest.policy.planning import plan_of
 from doseforest.policy.problem import DoseProblem, Limit
+from doseforest.policy.risk import Risk
 from doseforest.policy.solver import Solution, solve
 
 
@@ -29,6 +36,8 @@ def optimize_doses(
     min_dose: Any = None,
     max_dose: Any = None,
     max_distinct: int | None = None,
+    standard_error: Any = None,
+    risk: Risk | None = None,
     allow_negative_cost: bool = False,
     n_units: int | None = None,
 ) -> Plan:
@@ -69,6 +78,10 @@ def optimize_doses(
         Ends of what a unit may be given, both included; in every component.
     max_distinct : int, optional
         Most distinct doses of the plan.
+    standard_error, risk : array of shape (units, doses) or (doses,), and LowerBound or MeanVariance
+        Standard errors of the values and what they take off: a lower confidence bound is
+        optimised, or a trade of mean and variance. `plan.value`, `bound` and prices are of what is
+        left; `plan.expected_value` is the total of the values as they were given.
     allow_negative_cost : bool
         Whether a dose may earn money, as a higher price does. Refused by default, since a cost with
         the wrong sign would otherwise go unnoticed.
@@ -97,6 +110,8 @@ def optimize_doses(
         max_dose=max_dose,
         allow_negative_cost=allow_negative_cost,
     )
+    expected = problem.value
+    problem = with_risk(problem, standard_error, risk)
     limits: list[Limit] = []
     if budget is not None:
         _check_together(cost, "cost", "'budget'")
@@ -113,7 +128,9 @@ def optimize_doses(
         weights = checked_demand(problem, demand)
         limits.append(part_limit(problem, weights, cells, supply, ("cells", "supply")))
     problem = replace(problem, limits=tuple(limits))
-    return plan_of(problem, problem.limits, _solved(problem, max_distinct))
+    solution = _solved(problem, max_distinct)
+    total = float(problem.chosen(expected, solution.choice).sum())
+    return plan_of(problem, problem.limits, solution, expected_value=total)
 
 
 def _solved(problem: DoseProblem, max_distinct: int | None) -> Solution:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.policy.dose_choices import DoseChoices
 from doseforest.policy.problem import Limit
-from doseforest.treatments.vectors import components, dose_text
+from doseforest.treatments.vectors import dose_text
+
+if TYPE_CHECKING:
+    from doseforest.policy.artifact.dose_policy import DosePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +58,7 @@ class LimitTable:
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentTable:
-    """Who gets what: a line for each segment of the units."""
-
-    labels: Array  # (n_segments,)
-    units: IntArray  # (n_segments,)
-    shares: FloatArray  # (n_segments, n_doses): share of its units with each dose
-    mean_dose: FloatArray  # (n_segments,), or (n_segments, n_components)
-    value: FloatArray  # (n_segments,): total
-    cost: FloatArray  # (n_segments,): total
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(DoseChoices):
     """One dose for every unit.
 
     `bound` is proven: no plan within the limits has more value, not even one that mixes doses, so
@@ -76,6 +68,7 @@ class Plan:
     dose_index: IntArray  # (n_units,): place of the dose in `doses`
     doses: DoseArray  # (n_doses,): what could be given
     value: float
+    expected_value: float  # the same, but where uncertainty has taken something off values
     cost: float
     bound: float
     shadow_price: ShadowPrices
@@ -86,65 +79,39 @@ class Plan:
     by_cell: LimitTable | None = None
 
     @property
-    def dose(self) -> DoseArray:
-        """Dose of every unit, (n_units,); records where doses have several components."""
-        chosen: DoseArray = self.doses[self.dose_index]
-        return chosen
-
-    @property
     def gap(self) -> float:
         """What the best plan can have more at most."""
         return self.bound - self.value
 
-    def counts(self) -> IntArray:
-        """Number of units with each dose, (n_doses,)."""
-        return np.bincount(self.dose_index, minlength=len(self.doses))
+    @property
+    def _amounts(self) -> tuple[FloatArray, FloatArray]:
+        return self.unit_values, self.unit_costs
 
-    def by_segment(self, segments: Any) -> SegmentTable:
-        """Who gets what, by any labels of the units.
+    def policy(
+        self,
+        forest: Any,
+        *,
+        group_column: str | None = None,
+        cell_column: str | None = None,
+        unseen: float | str = "baseline",
+        **rules: Any,
+    ) -> DosePolicy:
+        """The policy that gives units the plan's doses at its shadow prices, new units too.
 
-        Examples
-        --------
-        >>> from doseforest.policy import optimize_doses
-        >>> plan = optimize_doses(value=[[0, 2], [0, 3], [0, 1]], cost=[0, 1], budget=2)
-        >>> table = plan.by_segment(["new", "new", "old"])
-        >>> table.labels.tolist(), table.shares.tolist(), table.cost.tolist()
-        (['new', 'old'], [[0.0, 1.0], [1.0, 0.0]], [2.0, 0.0])
+        Parameters
+        ----------
+        forest : what predicts responses
+        group_column, cell_column, unseen
+            See `DosePolicy.at_prices`.
+        **rules
+            ``value``, ``cost`` and other parameters of `DosePolicy`: those that made the plan.
         """
-        labels = np.asarray(segments)
-        n_units = len(self.dose_index)
-        if labels.shape != (n_units,):
-            raise ValueError(
-                f"The 'segments' parameter must have one entry per unit ({n_units}). "
-                f"Got shape {labels.shape} instead."
-            )
-        names, place = np.unique(labels, return_inverse=True)
-        n_names, n_doses = len(names), len(self.doses)
-        counts = np.bincount(place * n_doses + self.dose_index, minlength=n_names * n_doses)
-        counts = counts.reshape(n_names, n_doses)
-        units = counts.sum(axis=1)
-        shares = counts / units[:, None]
-        mean = shares @ components(self.doses)
-        return SegmentTable(
-            labels=names,
-            units=units,
-            shares=shares,
-            mean_dose=mean[:, 0] if mean.shape[1] == 1 else mean,
-            value=np.bincount(place, self.unit_values, n_names).astype(np.float64),
-            cost=np.bincount(place, self.unit_costs, n_names).astype(np.float64),
+        from doseforest.policy.artifact.dose_policy import DosePolicy
+
+        draft = DosePolicy(forest, self.doses, **rules)
+        return draft.at_prices(
+            self, group_column=group_column, cell_column=cell_column, unseen=unseen
         )
-
-    def plot_doses(self, *, ax: Any | None = None) -> Any:
-        """Draw how many units have each dose; needs the `plot` extra. Returns the axes."""
-        from doseforest.policy.policy_plots import plot_doses
-
-        return plot_doses(self, ax=ax)
-
-    def plot_segments(self, segments: Any, *, ax: Any | None = None) -> Any:
-        """Draw who gets what, by any labels of the units; needs the `plot` extra."""
-        from doseforest.policy.policy_plots import plot_segments
-
-        return plot_segments(self, segments, ax=ax)
 
     def __str__(self) -> str:
         counts = self.counts()

@@ -12,7 +12,12 @@ from doseforest.policy.solver import Solution
 PRICE_FIELDS = {"budget": "budget", "group_budgets": "groups", "supply": "cells"}  # by parameter
 
 
-def plan_of(problem: DoseProblem, limits: tuple[Limit, ...], solution: Solution) -> Plan:
+def plan_of(
+    problem: DoseProblem,
+    limits: tuple[Limit, ...],
+    solution: Solution,
+    expected_value: float | None = None,
+) -> Plan:
     """The plan of a solution of a problem with these limits."""
     every = slice(0, problem.n_units)
     prices: dict[str, float | FloatArray] = {}
@@ -31,6 +36,7 @@ def plan_of(problem: DoseProblem, limits: tuple[Limit, ...], solution: Solution)
         dose_index=solution.choice,
         doses=problem.doses,
         value=solution.value,
+        expected_value=solution.value if expected_value is None else expected_value,
         cost=float(costs.sum()),
         bound=solution.bound,
         shadow_price=ShadowPrices(**prices),  # type: ignore[arg-type]

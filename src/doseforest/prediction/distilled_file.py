@@ -22,6 +22,11 @@ PREFIX = "forest"
 
 def save_distilled_forest(model: DistilledForest, path: str | Path) -> None:
     """Write a distilled forest to one file; an interrupted write leaves nothing behind."""
+    write_model(path, "distilled_forest", *store_distilled_forest(model))
+
+
+def store_distilled_forest(model: DistilledForest) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Take a distilled forest apart into metadata, which is plain JSON, and named arrays."""
     forest, arrays = store_forest(model.forest, PREFIX)
     metadata = {
         "forest": forest,
@@ -31,7 +36,7 @@ def save_distilled_forest(model: DistilledForest, path: str | Path) -> None:
     }
     if model.grid is not None:
         arrays = {**arrays, "grid": plain_doses(model.grid)}
-    write_model(path, "distilled_forest", metadata, arrays)
+    return metadata, arrays
 
 
 def read_distilled_forest(

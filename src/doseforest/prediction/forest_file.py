@@ -67,9 +67,18 @@ def load_forest(
     >>> np.array_equal(doseforest.load_forest(path).predict(x), forest.predict(x))
     True
     """
+    model: Forest | EffectForest | DistilledForest
+    model = read_model(path, READERS, memory_map, verify)
+    return model
+
+
+def read_model(
+    path: str | Path, readers: Mapping[str, Callable[..., Any]], memory_map: bool, verify: bool
+) -> Any:
+    """Read a file by the reader of its kind; a ForestFileError where it has none of them."""
     container = read_container(path, memory_map=memory_map, verify=verify)
     try:
-        return _model(container.metadata, container.arrays)
+        return _model(container.metadata, container.arrays, readers)
     except ForestFileError as error:
         raise ForestFileError(f"{path}: {error}") from None
     except _MISFITS as error:
@@ -80,8 +89,10 @@ def load_forest(
 
 
 def _model(
-    metadata: Mapping[str, Any], arrays: Mapping[str, Array]
-) -> Forest | EffectForest | DistilledForest:
+    metadata: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    readers: Mapping[str, Callable[..., Any]],
+) -> Any:
     kind, version = metadata["kind"], metadata["format_version"]
     if type(version) is not int or version < 1:
         raise ForestFileError(f"has the format version {version!r:.80}; the file is damaged")
@@ -90,9 +101,10 @@ def _model(
             f"was written by a newer doseforest (forest format {version}; this one reads up to "
             f"{FORMAT_VERSION}); upgrade doseforest"
         )
-    if kind not in READERS:
-        raise ForestFileError(f"holds a {kind!r:.80}, not one of {sorted(READERS)}")
-    return READERS[kind](metadata, arrays)
+    if kind not in readers:
+        cure = f"; read it with doseforest.{LOADERS[kind]}" if kind in LOADERS else ""
+        raise ForestFileError(f"holds a {kind!r:.80}, not one of {sorted(readers)}{cure}")
+    return readers[kind](metadata, arrays)
 
 
 def _effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> EffectForest:
@@ -112,3 +124,6 @@ READERS: dict[str, Callable[..., Forest | EffectForest | DistilledForest]] = {
     "effect_forest": _effect_forest,
     "distilled_forest": _distilled_forest,
 }
+
+# Who reads files of a kind, for the error where another was asked.
+LOADERS = {"policy": "load_policy", **dict.fromkeys(READERS, "load_forest")}

@@ -1,0 +1,88 @@
+"""Which doses a policy may give, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.data.checks import LARGEST_VALUE, as_numbers
+from doseforest.dtypes import DoseArray
+from doseforest.policy.artifact.columns import Units
+from doseforest.prediction.curve_effects import one_dose
+from doseforest.treatments.vectors import (
+    components,
+    dose_text,
+    is_record,
+    n_components,
+    plain_doses,
+    vectors,
+)
+
+Limit = float | str | tuple[float, ...] | None  # of all units, or the column of each unit's own
+
+
+def checked_doses(doses: Any, name: str = "doses") -> DoseArray:
+    """Ascending, distinct, finite doses: numbers, or rows of components.
+
+    >>> checked_doses([0, 5, 10])
+    array([ 0.,  5., 10.])
+    """
+    own = doses if is_record(doses) else as_numbers(doses, name).astype(np.float64)
+    own = vectors(own) if not is_record(own) and own.ndim == 2 and own.shape[1] > 1 else own
+    fits = own.ndim == 1 and len(own) > 0
+    if not fits or not (np.abs(plain_doses(own)) <= LARGEST_VALUE).all():
+        raise ValueError(
+            f"The {name!r} parameter must be one or more finite doses. Got {doses!r} instead."
+        )
+    if not np.array_equal(np.unique(own), own):
+        raise ValueError(
+            f"The {name!r} parameter must be ascending and distinct. Got {doses!r} instead."
+        )
+    return own
+
+
+def place_of(dose: Any, doses: DoseArray, name: str) -> int:
+    """Place of one dose among those of a policy, or ValueError."""
+    own = one_dose(dose, name, n_components(doses))
+    found = np.flatnonzero(doses == own)
+    if not len(found):
+        raise ValueError(
+            f"The {name!r} parameter must be one of the doses "
+            f"{', '.join(map(dose_text, doses[:8]))}{', …' if len(doses) > 8 else ''}. "
+            f"Got {dose_text(own)} instead."
+        )
+    return int(found[0])
+
+
+def checked_limit(limit: Any, name: str, doses: DoseArray) -> Limit:
+    """A least or largest dose: a number, one for each component, or the name of a column."""
+    width = n_components(doses)
+    if limit is None or (isinstance(limit, str) and limit and width == 1):
+        return limit
+    if isinstance(limit, Real) and not isinstance(limit, bool):
+        if width == 1 and abs(float(limit)) <= LARGEST_VALUE:
+            return float(limit)
+    elif isinstance(limit, Sequence | np.ndarray) and not isinstance(limit, str):
+        numbers = tuple(float(own) for own in limit)
+        if len(numbers) == width > 1 and all(abs(own) <= LARGEST_VALUE for own in numbers):
+            return numbers
+    of = f"a number for each of {width} components" if width > 1 else "a number, a column's name"
+    raise ValueError(f"The {name!r} parameter must be {of}, or None. Got {limit!r} instead.")
+
+
+def within_limits(
+    units: Units, doses: DoseArray, least: Limit, largest: Limit
+) -> NDArray[np.bool_]:
+    """Doses between the least and the largest of each unit, (n_units, n_doses), both included."""
+    inside = np.ones((units.n_units, len(doses)), bool)
+    table = components(doses)  # (n_doses, n_components)
+    for limit, beyond in ((least, np.less), (largest, np.greater)):
+        if isinstance(limit, str):
+            inside &= ~beyond(table[None, :, 0], units.numbers(limit)[:, None])
+        elif limit is not None:
+            inside &= ~beyond(table, np.atleast_1d(limit)).any(axis=1)[None]
+    return inside

@@ -1,0 +1,231 @@
+"""Policies beside the one of a forest: one dose for all, doses at random, and a share at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doseforest.data.checks import as_numbers
+from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
+from doseforest.policy.artifact.columns import Units, read_units
+from doseforest.policy.artifact.decisions import CODES, Decisions, joined, unpredicted
+from doseforest.policy.artifact.dose_limits import checked_doses
+from doseforest.policy.artifact.dose_policy import DosePolicy
+from doseforest.policy.artifact.keyed_draws import keyed_uniform
+
+
+class _Saved:
+    """What every policy can do."""
+
+    __slots__ = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to one file, atomically; see `load_policy`."""
+        from doseforest.policy.artifact.policy_file import save_policy
+
+        save_policy(self, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstantPolicy(_Saved):
+    """The same dose for everybody, as the control of an experiment has.
+
+    Examples
+    --------
+    >>> ConstantPolicy(5.0).decide([[1.0], [2.0]]).dose
+    array([5., 5.])
+    """
+
+    dose: Any
+    doses: DoseArray = field(init=False)  # (1,)
+
+    def __post_init__(self) -> None:
+        doses = checked_doses(
+            [self.dose] if not isinstance(self.dose, np.void) else np.array([self.dose]), "dose"
+        )
+        object.__setattr__(self, "doses", doses)
+        object.__setattr__(self, "dose", doses[0])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """It needs none."""
+        return ()
+
+    def decide(self, X: Any, context: Any = None) -> Decisions:
+        """The dose, for every row of X."""
+        n_units = len(X)
+        choice = np.zeros(n_units, np.int64)
+        return unpredicted(self.doses, choice, "constant", np.ones(n_units))
+
+    def propensities(self, X: Any, context: Any = None) -> FloatArray:
+        """Ones, (n_units, 1)."""
+        return np.ones((len(X), 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplorationPolicy(_Saved):
+    """Doses at random, with known propensities.
+
+    Parameters
+    ----------
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        Ascending.
+    probabilities : array of shape (n_doses,), optional
+        They add up to 1; by default all are equal.
+    key : str, default="unit"
+        Column with the units' keys: whoever has the same key gets the same dose.
+    salt : str, default=""
+        Of the experiment; another one draws anew.
+
+    Examples
+    --------
+    >>> policy = ExplorationPolicy([0.0, 5.0, 10.0], [0.5, 0.25, 0.25], key="rider", salt="spring")
+    >>> decisions = policy.decide(np.zeros((4, 1)), {"rider": ["ann", "bob", "cem", "ann"]})
+    >>> decisions.dose, decisions.propensity
+    (array([10.,  0.,  5., 10.]), array([0.25, 0.5 , 0.25, 0.25]))
+    """
+
+    doses: DoseArray
+    probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
+    key: str = "unit"
+    salt: str = ""
+
+    def __post_init__(self) -> None:
+        doses = checked_doses(self.doses)
+        _check_text(self.key, "key")
+        _check_text(self.salt, "salt", least=0)
+        object.__setattr__(self, "doses", doses)
+        given = np.full(len(doses), 1 / len(doses))
+        if self.probabilities is not None:
+            given = _checked_probabilities(self.probabilities, len(doses))
+        object.__setattr__(self, "probabilities", given)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of keys."""
+        return (self.key,)
+
+    def decide(self, X: Any, context: Any = None) -> Decisions:
+        """A dose for every row of X, drawn by its key."""
+        keys = read_units(X, context, (self.key,), None).columns[self.key]
+        chances = np.broadcast_to(self.probabilities, (len(keys), len(self.doses)))
+        choice = _drawn(chances, keys, self.salt, self.key)
+        return unpredicted(self.doses, choice, "explored", self.probabilities[choice])
+
+    def propensities(self, X: Any, context: Any = None) -> FloatArray:
+        """Probability of every dose, (n_units, n_doses)."""
+        return np.tile(self.probabilities, (len(X), 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explore(_Saved):
+    """A policy's decisions, but for a share of doses drawn at random, to learn from.
+
+    A dose is drawn among those that the unit may have (its limits, its support) and the propensity
+    of what came out is known: the policy's own dose has ``1 - share`` plus its part of the share.
+    Units that the policy cannot decide on get the baseline, always.
+
+    Parameters
+    ----------
+    policy : DosePolicy
+    share : float in [0, 1]
+    probabilities : array of shape (n_doses,), optional
+        Of drawn doses, divided by their sum over those that a unit may have; by default equal.
+        Where all of its doses have probability 0, a unit keeps the policy's.
+    key, salt : str
+        As in `ExplorationPolicy`.
+    """
+
+    policy: DosePolicy
+    share: float
+    probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
+    key: str = "unit"
+    salt: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, DosePolicy):
+            raise TypeError(
+                "The 'policy' parameter must be a DosePolicy. "
+                f"Got {type(self.policy).__name__} instead; mixtures without a forest are an "
+                "ExplorationPolicy."
+            )
+        is_number = isinstance(self.share, Real) and not isinstance(self.share, bool)
+        if not is_number or not 0 <= self.share <= 1:
+            raise ValueError(
+                f"The 'share' parameter must be a number from 0 to 1. Got {self.share!r} instead."
+            )
+        drawn = ExplorationPolicy(self.policy.doses, self.probabilities, self.key, self.salt)
+        object.__setattr__(self, "share", float(self.share))
+        object.__setattr__(self, "probabilities", drawn.probabilities)
+
+    @property
+    def doses(self) -> DoseArray:
+        """Doses of the policy."""
+        return self.policy.doses
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the policy, and that of keys."""
+        return tuple(dict.fromkeys([*self.policy.columns, self.key]))
+
+    def decide(self, X: Any, context: Any = None) -> Decisions:
+        """A dose for every unit, why, and with which probability."""
+        units = read_units(X, context, self.columns, self.policy.forest)
+        return joined([self._decided(block) for block in units.blocks()])
+
+    def propensities(self, X: Any, context: Any = None) -> FloatArray:
+        """Probability of every dose, (n_units, n_doses)."""
+        units = read_units(X, context, self.policy.columns, self.policy.forest)
+        pieces = [weigh(self.policy, block) for block in units.blocks()]
+        return np.concatenate([self._chances(own, choose(own).dose_index) for own in pieces])
+
+    def _decided(self, units: Units) -> Decisions:
+        weighed = weigh(self.policy, units)
+        best = choose(weighed)
+        chances = self._chances(weighed, best.dose_index)
+        choice = _drawn(chances, units.columns[self.key], self.salt, self.key)
+        other = choice != best.dose_index
+        codes = np.where(other, CODES["explored"], best.reason_code).astype(np.int8)
+        return decisions_at(weighed, choice, codes, chances[np.arange(len(choice)), choice])
+
+    def _chances(self, weighed: Alternatives, best: IntArray) -> FloatArray:
+        """Probability of every dose, (n_units, n_doses)."""
+        every = np.arange(len(best))
+        drawn = np.where(weighed.usable, self.probabilities, 0.0)
+        total = drawn.sum(axis=1, keepdims=True)
+        some = total[:, 0] > 0
+        drawn[~some, best[~some]] = 1.0
+        chances: FloatArray = self.share * drawn / np.where(total > 0, total, 1.0)
+        chances[every, best] += 1 - self.share
+        return chances
+
+
+def _drawn(chances: FloatArray, keys: Array, salt: str, name: str) -> IntArray:
+    """A place for each unit with its chances, never one of chance 0."""
+    draws = keyed_uniform(keys, salt, name)
+    ends = np.cumsum(chances, axis=1)
+    place = (draws[:, None] * ends[:, -1:] >= ends).sum(axis=1)
+    drawn: IntArray = np.minimum(place, chances.shape[1] - 1).astype(np.int64)
+    return drawn
+
+
+def _checked_probabilities(given: Any, n_doses: int) -> FloatArray:
+    own = as_numbers(given, "probabilities").astype(np.float64)
+    fits = own.shape == (n_doses,) and bool((own >= 0).all())
+    if not fits or not abs(own.sum() - 1) <= 1e-9:
+        raise ValueError(
+            f"The 'probabilities' parameter must be {n_doses} numbers of at least 0, one per dose, "
+            f"that add up to 1. Got {given!r} instead."
+        )
+    return own
+
+
+def _check_text(given: Any, name: str, least: int = 1) -> None:
+    if not isinstance(given, str) or len(given) < least:
+        what = "the name of a column" if least else "text"
+        raise ValueError(f"The {name!r} parameter must be {what}. Got {given!r} instead.")

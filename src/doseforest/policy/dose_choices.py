@@ -1,0 +1,95 @@
+"""Doses of units, whoever chose them: counts, segments and their pictures."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.treatments.vectors import components
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTable:
+    """Who gets what: a line for each segment of the units."""
+
+    labels: Array  # (n_segments,)
+    units: IntArray  # (n_segments,)
+    shares: FloatArray  # (n_segments, n_doses): share of its units with each dose
+    mean_dose: FloatArray  # (n_segments,), or (n_segments, n_components)
+    value: FloatArray  # (n_segments,): total
+    cost: FloatArray  # (n_segments,): total
+
+
+class DoseChoices:
+    """What plans and decisions share: `doses`, `dose_index`, and amounts of the units."""
+
+    __slots__ = ()
+
+    doses: DoseArray  # (n_doses,): what could be given
+    dose_index: IntArray  # (n_units,): place of the dose in `doses`
+
+    @property
+    @abstractmethod
+    def _amounts(self) -> tuple[FloatArray, FloatArray]:
+        """Values and costs of the units, (n_units,) each."""
+
+    @property
+    def dose(self) -> DoseArray:
+        """Dose of every unit, (n_units,); records where doses have several components."""
+        chosen: DoseArray = self.doses[self.dose_index]
+        return chosen
+
+    def counts(self) -> IntArray:
+        """Number of units with each dose, (n_doses,)."""
+        return np.bincount(self.dose_index, minlength=len(self.doses))
+
+    def by_segment(self, segments: Any) -> SegmentTable:
+        """Who gets what, by any labels of the units.
+
+        Examples
+        --------
+        >>> from doseforest.policy import optimize_doses
+        >>> plan = optimize_doses(value=[[0, 2], [0, 3], [0, 1]], cost=[0, 1], budget=2)
+        >>> table = plan.by_segment(["new", "new", "old"])
+        >>> table.labels.tolist(), table.shares.tolist(), table.cost.tolist()
+        (['new', 'old'], [[0.0, 1.0], [1.0, 0.0]], [2.0, 0.0])
+        """
+        labels = np.asarray(segments)
+        n_units = len(self.dose_index)
+        if labels.shape != (n_units,):
+            raise ValueError(
+                f"The 'segments' parameter must have one entry per unit ({n_units}). "
+                f"Got shape {labels.shape} instead."
+            )
+        values, costs = self._amounts
+        names, place = np.unique(labels, return_inverse=True)
+        n_names, n_doses = len(names), len(self.doses)
+        counts = np.bincount(place * n_doses + self.dose_index, minlength=n_names * n_doses)
+        counts = counts.reshape(n_names, n_doses)
+        units = counts.sum(axis=1)
+        shares = counts / units[:, None]
+        mean = shares @ components(self.doses)
+        return SegmentTable(
+            labels=names,
+            units=units,
+            shares=shares,
+            mean_dose=mean[:, 0] if mean.shape[1] == 1 else mean,
+            value=np.bincount(place, values, n_names).astype(np.float64),
+            cost=np.bincount(place, costs, n_names).astype(np.float64),
+        )
+
+    def plot_doses(self, *, ax: Any | None = None) -> Any:
+        """Draw how many units have each dose; needs the `plot` extra. Returns the axes."""
+        from doseforest.policy.policy_plots import plot_doses
+
+        return plot_doses(self, ax=ax)
+
+    def plot_segments(self, segments: Any, *, ax: Any | None = None) -> Any:
+        """Draw who gets what, by any labels of the units; needs the `plot` extra."""
+        from doseforest.policy.policy_plots import plot_segments
+
+        return plot_segments(self, segments, ax=ax)

@@ -1,0 +1,254 @@
+"""What a policy is worth: what its own forest promises, and what held-out outcomes say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.corrections.averages import average_of_units
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.inference.intervals import normal_quantile
+from doseforest.policy.artifact.columns import Units, read_units
+from doseforest.policy.artifact.dose_limits import place_of
+from doseforest.policy.artifact.rules import Response, Rule, checked_rule
+from doseforest.policy.dose_scores import (
+    DoseScores,
+    check_seen,
+    scores_by_nuisances,
+    scores_by_propensity,
+)
+from doseforest.prediction.curve_effects import one_dose, unit_doses
+from doseforest.treatments.vectors import dose_text, n_components
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyValue:
+    """Value of a policy per unit, predicted and by held-out outcomes.
+
+    A policy takes the doses that its forest likes best, and so those whose effects the forest
+    overstates: `predicted_gain` is optimistic. `gain` is doubly robust, by outcomes that neither
+    the forest nor the policy has seen, and is not. `overstated` is the difference.
+    """
+
+    n_units: int
+    baseline: Any  # the dose that gains are measured against
+    predicted_value: float
+    value: float
+    value_error: float  # standard errors of what stands before them
+    predicted_cost: float
+    cost: float
+    cost_error: float
+    predicted_gain: float  # value less that of the baseline for everybody
+    gain: float
+    gain_error: float
+    overstated: float  # predicted gain less gain
+    overstated_error: float
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Ends of the interval of the value."""
+        return _around(self.value, self.value_error, coverage)
+
+    def gain_interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Ends of the interval of the gain."""
+        return _around(self.gain, self.gain_error, coverage)
+
+    def plot(self, *, ax: Any | None = None, **others: PolicyValue) -> Any:
+        """Draw gains, predicted and held-out, beside those of other policies by name."""
+        from doseforest.policy.policy_plots import plot_policy_values
+
+        return plot_policy_values({"policy": self, **others}, ax=ax)
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_units:,} held-out units, per unit:"]
+        lines.append(f"{'':>8} {'predicted':>11} {'held-out':>11} {'95 % interval':>25}")
+        for name in ("value", "gain", "cost"):
+            told, found = getattr(self, f"predicted_{name}"), getattr(self, name)
+            low, high = _around(found, getattr(self, f"{name}_error"), 0.95)
+            ends = f"{low:.4g} to {high:.4g}"
+            lines.append(f"{name:>8} {told:>11.4g} {found:>11.4g} {ends:>25}")
+        lines.append(
+            f"The predicted gain over dose {dose_text(self.baseline)} is {self.overstated:+.3g} "
+            f"off (standard error {self.overstated_error:.2g})."
+        )
+        return "\n".join(lines)
+
+
+def policy_value(
+    policy: Any,
+    X: Any,
+    y: Any,
+    *,
+    treatment: Any,
+    forest: Any = None,
+    propensity: Any = None,
+    context: Any = None,
+    value: Rule | None = None,
+    cost: Rule | None = None,
+    baseline: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> PolicyValue:
+    """The doubly robust value of a policy on held-out rows, beside what is predicted.
+
+    Parameters
+    ----------
+    policy : DosePolicy, ConstantPolicy, ExplorationPolicy, Explore, or array of shape (n_rows,)
+        Or the doses of the rows, such as ``plan.dose`` of a plan for these very rows.
+    X, y, treatment : as in `GeneralizedCausalForest.fit`
+        Rows that the forest has not seen. `X` may have the columns that rules name.
+    forest : fitted GeneralizedCausalForest, or what has `dose_response`; optional
+        Predicts responses; by default the policy's own. Where there are no `propensity` it must be
+        a fitted GeneralizedCausalForest, whose nuisances then weigh the rows.
+    propensity : array of shape (n_rows,) or (n_rows, n_doses), optional
+        Of an experiment on the policy's doses: probability of each row's own dose, or of every
+        dose of the policy.
+    context : mapping or frame of columns, optional
+        As in `DosePolicy.decide`.
+    value, cost : Rule, optional
+        By default those of the policy, else the response and nothing.
+    baseline : dose, optional
+        One of the doses, for gains; by default the policy's or the forest's, else the lowest.
+    sample_weight, groups : arrays of shape (n_rows,), optional
+        Standard errors are clustered by groups.
+
+    Examples
+    --------
+    >>> from doseforest.policy import ConstantPolicy, policy_value
+    >>> class Guess:  # a dose of 1 adds 3, it thinks
+    ...     def dose_response(self, X, doses):
+    ...         return np.ones((len(X), 1)) * [3.0 * dose for dose in doses]
+    >>> rng = np.random.default_rng(0)
+    >>> dose = rng.integers(0, 2, 4000)
+    >>> y = dose + rng.normal(size=4000)  # it adds 1
+    >>> found = policy_value(np.ones(4000), np.zeros((4000, 1)), y, treatment=dose,
+    ...                      forest=Guess(), propensity=np.full(4000, 0.5), baseline=0)
+    >>> found.predicted_gain, round(found.gain, 1)
+    (3.0, 1.0)
+    """
+    inner = getattr(policy, "policy", policy)  # of an exploring one
+    own = _forest_of(inner, forest, propensity)
+    served = getattr(own, "_model", own)
+    given, chances = _given_doses(policy, X, context)
+    doses, start = _with_baseline(given, _first(baseline, inner, served, "baseline"))
+    chances = _spread(chances, given, doses)
+    shared = {"sample_weight": sample_weight, "groups": groups}
+    if propensity is None:
+        found = scores_by_nuisances(own, doses, X, y, treatment, **shared)
+    else:
+        known = np.asarray(propensity)
+        known = _spread(known, given, doses) if known.ndim == 2 else known
+        found = scores_by_propensity(served, doses, X, y, treatment, known, **shared)
+        check_seen(doses, (chances > 0).any(axis=0) | (doses == doses[start]), treatment)
+    worth = checked_rule(_first(value, inner, None, "value") or Response(), "value")
+    price = _first(cost, inner, None, "cost")
+    price = None if price is None else checked_rule(price, "cost")
+    columns = worth.columns() + (() if price is None else price.columns())
+    units = read_units(X, context, tuple(dict.fromkeys(columns)), served)
+    return _summed(found, worth, price, units, doses, chances, start)
+
+
+def _summed(
+    found: DoseScores,
+    worth: Rule,
+    price: Rule | None,
+    units: Units,
+    doses: DoseArray,
+    chances: FloatArray,
+    start: int,
+) -> PolicyValue:
+    """Means over rows of what rules make of predictions and scores at the policy's doses."""
+    shape, kept = chances.shape, found.kept
+    lines = [worth.line(units, doses)] + ([] if price is None else [price.line(units, doses)])
+    mixed: list[FloatArray] = []
+    for responses in (found.predicted, found.scores):
+        for line in lines:
+            slope, constant = (
+                np.broadcast_to(part, shape)[kept] for part in (line.slope, line.constant)
+            )
+            amounts = constant + slope * responses
+            mixed += [(amounts * chances[kept]).sum(axis=1), amounts[:, start]]
+    if price is None:
+        nothing = np.zeros(len(found.scores))
+        mixed = [*mixed[:2], nothing, nothing, *mixed[2:], nothing, nothing]
+    told, told_start, told_cost, _, real, real_start, real_cost, _ = mixed
+    gains = told - told_start, real - real_start
+    table = np.stack([told, real, told_cost, real_cost, *gains, gains[0] - gains[1]], axis=1)
+    if not np.isfinite(table).all():
+        row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+        raise ValueError(
+            "The 'X' and 'context' parameters must have finite numbers in the columns of rules. "
+            f"Got a value that is not finite in row {row} instead."
+        )
+    mean, error, _ = average_of_units(table, found.weights, found.clusters)
+    return PolicyValue(
+        n_units=len(table),
+        baseline=doses[start],
+        predicted_value=float(mean[0]),
+        value=float(mean[1]),
+        value_error=float(error[1]),
+        predicted_cost=float(mean[2]),
+        cost=float(mean[3]),
+        cost_error=float(error[3]),
+        predicted_gain=float(mean[4]),
+        gain=float(mean[5]),
+        gain_error=float(error[5]),
+        overstated=float(mean[6]),
+        overstated_error=float(error[6]),
+    )
+
+
+def _forest_of(policy: Any, forest: Any, propensity: Any) -> Any:
+    own = getattr(policy, "forest", None) if forest is None else forest
+    if own is None or not hasattr(own, "dose_response"):
+        raise TypeError(
+            "The 'forest' parameter must be given, with the method 'dose_response', where the "
+            f"policy has no forest. Got {type(own).__name__} instead."
+        )
+    if propensity is None and not hasattr(own, "supported"):
+        raise TypeError(
+            "The 'forest' parameter must be a fitted GeneralizedCausalForest where 'propensity' is "
+            f"not given: it weighs the rows. Got {type(own).__name__} instead."
+        )
+    return own
+
+
+def _given_doses(policy: Any, X: Any, context: Any) -> tuple[DoseArray, FloatArray]:
+    """Doses, and the probability with which each row would be given each, (n_rows, n_doses)."""
+    if hasattr(policy, "propensities"):
+        return policy.doses, policy.propensities(X, context)
+    width = np.shape(policy)[1] if np.ndim(policy) == 2 else 1
+    doses, places = np.unique(unit_doses(policy, len(X), "policy", width), return_inverse=True)
+    return doses, np.eye(len(doses))[places]
+
+
+def _with_baseline(doses: DoseArray, baseline: Any) -> tuple[DoseArray, int]:
+    """The doses with the baseline among them, ascending, and its place."""
+    if baseline is None:
+        return doses, 0
+    one = one_dose(baseline, "baseline", n_components(doses))
+    every: DoseArray = np.unique(np.append(doses, one))
+    return every, place_of(one, every, "baseline")
+
+
+def _spread(table: FloatArray, given: DoseArray, doses: DoseArray) -> FloatArray:
+    """Columns of some doses among those of all, zeros for the others."""
+    if len(given) == len(doses) or table.shape[1] != len(given):
+        return table
+    wide: FloatArray = np.zeros((len(table), len(doses)))
+    wide[:, [place_of(own, doses, "doses") for own in given]] = table
+    return wide
+
+
+def _first(given: Any, policy: Any, forest: Any, name: str) -> Any:
+    """What was given, or what the policy has, or what the forest has."""
+    if given is not None:
+        return given
+    own = getattr(policy, name, None)
+    return getattr(forest, name, None) if own is None else own
+
+
+def _around(value: float, error: float, coverage: float) -> tuple[float, float]:
+    reach = normal_quantile(coverage) * error
+    return value - reach, value + reach
