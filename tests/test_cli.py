@@ -72,3 +72,15 @@ def test_a_study_of_one_fit_takes_no_methods():
     result = run("bench", "large-fit", "--simulations", "3")
     assert result.exit_code == 2
     assert "it takes a seed alone" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_study_of_draws_takes_their_number_but_no_methods(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        bench, "run_study", lambda study, request, json: (asked.append(request) or "text", True)
+    )
+    assert run("bench", "ab", "--simulations", "3").exit_code == 0
+    assert asked[0].simulations == 3
+    result = run("bench", "ab", "--methods", "zero")
+    assert result.exit_code == 2
+    assert "a number of simulations and a seed" in " ".join(result.output.replace("│", " ").split())

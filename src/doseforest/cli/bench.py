@@ -12,7 +12,7 @@ from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
 from doseforest.studies.methods import METHODS
 from doseforest.studies.real.sections import SECTIONS
-from doseforest.studies.registry import STUDIES, SingleFit, Study, run_study
+from doseforest.studies.registry import STUDIES, Draws, SingleFit, Study, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
 from doseforest.studies.table1 import FAST
@@ -79,7 +79,10 @@ def _command(study: str) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
         by_design = {name: (name,) for name in own.designs} if isinstance(own, Study) else {}
-        if isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
+        if isinstance(own, Draws):
+            if (methods, n) != (None, None):
+                raise typer.BadParameter("This study takes a number of simulations and a seed.")
+        elif isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
             raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,

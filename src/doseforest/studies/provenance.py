@@ -18,8 +18,8 @@ CLONE = PACKAGE.parents[1]  # in a clone: the folder of pyproject.toml
 PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml", "xgboost-cpu")
 # Parts of the package that no fit of a forest depends on.
 BESIDE_FITS = (
-    *("baselines", "cli", "datasets", "evaluation", "inference", "inspection", "policy"),
-    *("simulation", "studies"),
+    *("baselines", "cli", "datasets", "evaluation", "experiments", "inference", "inspection"),
+    *("policy", "simulation", "studies"),
 )
 
 

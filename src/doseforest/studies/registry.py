@@ -8,6 +8,7 @@ from pathlib import Path
 
 from doseforest.simulation import JOINT_DESIGNS
 from doseforest.studies import (
+    ab_coverage,
     ablation,
     accuracy,
     adrf_figure,
@@ -65,6 +66,11 @@ class SingleFit:
         return self.measure(request, clock), True
 
 
+@dataclass(frozen=True, slots=True)
+class Draws(SingleFit):
+    """Many cheap draws, without methods to choose from."""
+
+
 STUDIES: dict[str, Study | SingleFit | RealStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
@@ -86,6 +92,7 @@ STUDIES: dict[str, Study | SingleFit | RealStudy] = {
     ),
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
+    "ab": Draws("false alarms and coverage of A/B tests in the marketplace", ab_coverage.run),
     "real": RealStudy("real data beside published numbers"),
 }
 

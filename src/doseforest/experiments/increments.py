@@ -1,0 +1,84 @@
+"""By how much the treated arm is ahead, absolutely and relatively, with intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.experiments.arm_means import ArmMeans
+from doseforest.inference.intervals import normal_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """The value of the treated arm less that of the control arm.
+
+    Examples
+    --------
+    >>> found = Increment(control=10.0, treatment=11.0, standard_error=0.4, relative_error=0.045)
+    >>> found.absolute, round(found.relative, 3)
+    (1.0, 0.1)
+    >>> low, high = found.interval()
+    >>> round(low, 2), round(high, 2)
+    (0.22, 1.78)
+    """
+
+    control: float
+    treatment: float
+    standard_error: float  # of the absolute increment
+    relative_error: float  # standard error of the relative increment, by the delta method
+
+    @property
+    def absolute(self) -> float:
+        """Treatment less control."""
+        return self.treatment - self.control
+
+    @property
+    def relative(self) -> float:
+        """Increment over the value of the control arm; NaN where that is 0."""
+        return self.absolute / self.control if self.control else math.nan
+
+    @property
+    def p_value(self) -> float:
+        """Of no increment at all, two-sided."""
+        if self.standard_error == 0:
+            return 1.0 if self.absolute == 0 else 0.0
+        return math.erfc(abs(self.absolute / self.standard_error) / math.sqrt(2))
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Of the absolute increment."""
+        reach = normal_quantile(coverage) * self.standard_error
+        return self.absolute - reach, self.absolute + reach
+
+    def relative_interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Of the relative increment."""
+        reach = normal_quantile(coverage) * self.relative_error
+        return self.relative - reach, self.relative + reach
+
+
+def ratio_increment(means: ArmMeans, numerator: int, denominator: int | None) -> Increment:
+    """Increment of the ratio of two of the means; of one mean where there is no denominator.
+
+    The standard errors are those of linearised ratios (the delta method).
+    """
+    n_outcomes = means.values.shape[1]
+    ratios, gradients = [], []
+    for arm in (0, 1):
+        top = means.values[arm, numerator]
+        bottom = 1.0 if denominator is None else means.values[arm, denominator]
+        gradient = np.zeros(2 * n_outcomes)
+        gradient[arm * n_outcomes + numerator] = 1.0 / bottom
+        if denominator is not None:
+            gradient[arm * n_outcomes + denominator] = -top / bottom**2
+        ratios.append(float(top / bottom))
+        gradients.append(gradient)
+    control, treatment = ratios
+    absolute = gradients[1] - gradients[0]
+    error = math.sqrt(max(float(absolute @ means.covariance @ absolute), 0.0))
+    relative_error = math.nan
+    if control:
+        relative = gradients[1] / control - gradients[0] * treatment / control**2
+        relative_error = math.sqrt(max(float(relative @ means.covariance @ relative), 0.0))
+    return Increment(control, treatment, error, relative_error)
