@@ -11,6 +11,7 @@ import typer
 from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
 from doseforest.studies.methods import METHODS
+from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.sections import SECTIONS
 from doseforest.studies.registry import STUDIES, Draws, SingleFit, Study, run_study
 from doseforest.studies.request import Request
@@ -78,12 +79,15 @@ def _command(study: str) -> None:
     ) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
-        by_design = {name: (name,) for name in own.designs} if isinstance(own, Study) else {}
+        parts = own.designs if isinstance(own, Study | QiniStudy) else ()
+        by_design = {name: (name,) for name in parts}
         if isinstance(own, Draws):
             if (methods, n) != (None, None):
                 raise typer.BadParameter("This study takes a number of simulations and a seed.")
         elif isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
             raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
+        if isinstance(own, QiniStudy) and (methods, simulations) != (None, None):
+            raise typer.BadParameter("This study has its own models, and one draw of each design.")
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,

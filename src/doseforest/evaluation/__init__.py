@@ -1,7 +1,8 @@
-"""Evaluation: how far curves are from a known truth, and which are closer to an unknown one."""
+"""Evaluation: curves against a known truth, models against each other where there is none."""
 
 from __future__ import annotations
 
+from doseforest.evaluation.dose_scores import DoseScores, randomised_scores, robust_scores
 from doseforest.evaluation.effect_errors import (
     EffectErrors,
     SimulationMean,
@@ -10,6 +11,12 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
+from doseforest.evaluation.estimates import RowEstimate, mean_of_rows
+from doseforest.evaluation.qini.budgeted import BudgetedQini, budgeted_qini
+from doseforest.evaluation.qini.curve import QiniCurve
+from doseforest.evaluation.qini.judging import compare_qini, qini_curve
+from doseforest.evaluation.qini.table import QiniTable, qini_table
+from doseforest.evaluation.qini.tenths import UpliftTable
 from doseforest.evaluation.risks import (
     EffectRisk,
     EffectYardstick,
@@ -17,17 +24,34 @@ from doseforest.evaluation.risks import (
     effect_risk,
     fit_yardstick,
 )
+from doseforest.evaluation.selection import select_model
+from doseforest.evaluation.verdicts import ModelSelection
 
 __all__ = [
+    "BudgetedQini",
+    "DoseScores",
     "EffectErrors",
     "EffectRisk",
     "EffectYardstick",
+    "ModelSelection",
+    "QiniCurve",
+    "QiniTable",
+    "RowEstimate",
     "SimulationMean",
+    "UpliftTable",
+    "budgeted_qini",
+    "compare_qini",
     "curve_errors",
     "effect_errors",
     "effect_losses",
     "effect_risk",
     "fit_yardstick",
+    "mean_of_rows",
     "paired_difference",
+    "qini_curve",
+    "qini_table",
+    "randomised_scores",
+    "robust_scores",
+    "select_model",
     "simulation_mean",
 ]

@@ -1,4 +1,4 @@
-"""Doubly robust scores of the effect of one dose against another, one for each row."""
+"""Doubly robust scores of outcomes at doses, and of the effect of one dose against another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.corrections.averages import residual_influence
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.bandwidths import choose_bandwidth
 from doseforest.estimation.plan import dose_kernel
 from doseforest.estimation.weighting import weigh_treatments
@@ -42,10 +42,18 @@ def contrast_scores(
     treatment_weights : array of shape (n_rows,), optional
         Weights r, about p(T) / pi(T | X), where they are known; else they are chosen.
     """
-    rows, plan = judged.rows, judged.plan
     doses = np.array([baseline, dose])
     curves = judged.curves(doses)
     predictions = curves[:, 1] - curves[:, 0]
+    said = said_by_residuals(judged, doses, treatment_weights)
+    return ContrastScores(predictions, predictions + said[:, 1] - said[:, 0])
+
+
+def said_by_residuals(
+    judged: JudgedRows, doses: DoseArray, treatment_weights: FloatArray | None = None
+) -> FloatArray:
+    """What each row's residual adds to its curve at each dose, shape (n_rows, n_doses)."""
+    rows, plan = judged.rows, judged.plan
     weights = treatment_weights
     if weights is None:
         weights = weigh_treatments(rows, judged.residual, plan).chosen.r
@@ -54,7 +62,7 @@ def contrast_scores(
     bandwidth = 1.0
     if smooth:
         bandwidth = choose_bandwidth("rule_of_thumb", rows, residual, kernel, weights)
-    said = residual_influence(
+    return residual_influence(
         rows.dose,
         residual,
         doses,
@@ -63,4 +71,3 @@ def contrast_scores(
         treatment_weights=weights,
         weights=rows.weights,
     )
-    return ContrastScores(predictions, predictions + said[:, 1] - said[:, 0])

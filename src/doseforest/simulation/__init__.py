@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from doseforest.simulation.colangelo_lee import ColangeloLeeDesign
 from doseforest.simulation.design import Design, Simulation
+from doseforest.simulation.discount_levels import DISCOUNT_DESIGNS, DiscountDesign
 from doseforest.simulation.joint_designs import JOINT_DESIGNS, JointDesign
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS, OverlapDesign
 from doseforest.simulation.published import DOSE_CURVES, SPARSE_CONFOUNDERS, PublishedDesign
@@ -23,13 +24,15 @@ DESIGNS: dict[str, Design] = {
         for name, curve in DOSE_CURVES.items()
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
-}  # JOINT_DESIGNS: doses of several components, point masses, arms
+}  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels
 
 __all__ = [
     "DESIGNS",
+    "DISCOUNT_DESIGNS",
     "JOINT_DESIGNS",
     "ColangeloLeeDesign",
     "Design",
+    "DiscountDesign",
     "JointDesign",
     "OverlapDesign",
     "PublishedDesign",

@@ -20,6 +20,7 @@ from doseforest.studies import (
 )
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
@@ -71,7 +72,7 @@ class Draws(SingleFit):
     """Many cheap draws, without methods to choose from."""
 
 
-STUDIES: dict[str, Study | SingleFit | RealStudy] = {
+STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -93,6 +94,7 @@ STUDIES: dict[str, Study | SingleFit | RealStudy] = {
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
     "ab": Draws("false alarms and coverage of A/B tests in the marketplace", ab_coverage.run),
+    "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
     "real": RealStudy("real data beside published numbers"),
 }
 

@@ -1,0 +1,176 @@
+"""Scores of the outcome of each row at each dose, whose means are averages without bias.
+
+A score is a noisy measurement of what the unit's outcome would be: means over units that are
+picked by their covariates, or by predictions made elsewhere, are about those of the outcomes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.data.checks import checked_columns, checked_weights
+from doseforest.dtypes import FloatArray
+from doseforest.evaluation.qini.arms import one_dose, own_chances
+from doseforest.inference.contrast_scores import said_by_residuals
+from doseforest.inference.judged_rows import training_rows_judged
+from doseforest.treatments.grids import check_doses
+from doseforest.treatments.vectors import MAX_COMPONENTS, vectors
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DoseScores:
+    """Scores at several doses.
+
+    Examples
+    --------
+    >>> scores = randomised_scores([1, 2, 3, 5], [0, 0, 1, 1], [0, 1])
+    >>> scores.values
+    array([[0.5, 4. ],
+           [2.5, 4. ],
+           [1.5, 2. ],
+           [1.5, 6. ]])
+    >>> float(scores.contrast(1, 0).mean())
+    2.5
+    """
+
+    doses: FloatArray  # (n_doses,) or (n_doses, n_components)
+    values: FloatArray  # (n_rows, n_doses)
+
+    def contrast(self, dose: Any, baseline: Any = 0.0) -> FloatArray:
+        """Scores of the effect of one of the doses against another, shape (n_rows,)."""
+        places = self._place(dose, "dose"), self._place(baseline, "baseline")
+        difference: FloatArray = self.values[:, places[0]] - self.values[:, places[1]]
+        return difference
+
+    def _place(self, dose: Any, name: str) -> int:
+        doses = self.doses.reshape(len(self.doses), -1)
+        same = (doses == one_dose(dose, name, doses)).all(axis=1)
+        if not same.any():
+            raise ValueError(
+                f"The {name!r} parameter must be one of the doses that have scores. "
+                f"Got {dose!r} instead."
+            )
+        return int(np.argmax(same))
+
+
+def randomised_scores(
+    y: Any, treatment: Any, doses: Any, *, propensity: Any = None, sample_weight: Any = None
+) -> DoseScores:
+    """Scores of an experiment: mean of the arm, plus the weighted residual of its own rows.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        Levels that rows had.
+    propensity : array of shape (n_rows,) or dict, optional
+        Chance of each row's own dose, or of each dose; by default the share of rows that had it.
+    sample_weight : array of shape (n_rows,), optional
+    """
+    outcome = checked_columns(y, "y", len(np.asarray(y)), 1)[:, 0].astype(np.float64)
+    columns = checked_columns(treatment, "treatment", len(outcome), MAX_COMPONENTS)
+    columns = columns.astype(np.float64)
+    levels = _levels(doses, columns)
+    given = checked_weights(sample_weight, len(outcome))
+    weights = np.ones(len(outcome)) if given is None else given.astype(np.float64)
+    arms = np.stack([(columns == level).all(axis=1) for level in levels], axis=1)
+    empty = ~(weights[:, None] * arms).any(axis=0)
+    if empty.any():
+        raise ValueError(
+            "The 'doses' parameter must hold doses that rows of positive weight had. "
+            f"Got {levels[empty][0].tolist()} instead."
+        )
+    chances = own_chances(propensity, columns, np.asarray(arms.any(axis=1)))
+    values = np.empty(arms.shape)
+    for place, arm in enumerate(arms.T):
+        own = weights * arm / chances
+        mean = float(own @ outcome / own.sum())
+        share = own.sum() / weights.sum() if propensity is None else 1.0
+        values[:, place] = mean + arm * (outcome - mean) / (chances * share)
+    return DoseScores(levels[:, 0] if levels.shape[1] == 1 else levels, values)
+
+
+def robust_scores(
+    X: Any,
+    y: Any,
+    treatment: Any,
+    doses: Any,
+    *,
+    density: Any = "auto",
+    outcome_model: Any = "stack",
+    sample_weight: Any = None,
+    groups: Any = None,
+    categorical_features: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> DoseScores:
+    """Doubly robust scores, from an outcome model and treatment weights cross-fitted on the rows.
+
+    Right where either the outcome model or the weights are; for continuous doses, by local lines.
+    The rows must be others than those of the models that they judge, so that no model is judged
+    by its own outcome model. In experiments they are sharper than `randomised_scores`.
+
+    Parameters
+    ----------
+    X, y, treatment, sample_weight, groups, categorical_features
+        As for `GeneralizedCausalForest.fit`.
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+    density, outcome_model
+        Of `GeneralizedCausalForest`; `density` may hold what is known of the assignment.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest.simulation import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=400, seed=0)
+    >>> scores = robust_scores(
+    ...     data.X, data.y, data.treatment, [1.0, 3.0], outcome_model=LinearRegression())
+    >>> bool(abs(scores.contrast(3.0, 1.0).mean() - 4.0) < 1.0)  # 2 per unit of dose
+    True
+    """
+    from doseforest.forest import GeneralizedCausalForest
+
+    forest = GeneralizedCausalForest(
+        correction="none",
+        outcome_model=outcome_model,
+        density=density,
+        categorical_features=categorical_features,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=False,
+    )
+    forest.fit(X, y, treatment=treatment, sample_weight=sample_weight, groups=groups)
+    return scores_of_forest(forest, doses)
+
+
+def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
+    """Scores of a forest's own training rows, from what has not seen them."""
+    judged = training_rows_judged(forest._parts, forest._fit_plan, "Scores of training rows")
+    rows = judged.rows
+    n_given = rows.n_given
+    width = forest.n_components
+    levels = _levels(doses, np.empty((0, width)))
+    asked = check_doses(vectors(levels), forest.support_)
+    weights = forest._averages().weights.r
+    own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
+    values = np.zeros((n_given, len(levels)))
+    values[slice(None) if rows.given is None else rows.given] = own
+    return DoseScores(levels[:, 0] if width == 1 else levels, values)
+
+
+def _levels(doses: Any, columns: FloatArray) -> FloatArray:
+    """Doses with a row each, (n_doses, n_components)."""
+    given = np.asarray(doses, np.float64)
+    levels = given[:, None] if given.ndim == 1 else given
+    if levels.ndim != 2 or not len(levels) or levels.shape[1] != columns.shape[1]:
+        shape = "(n_doses,)" if columns.shape[1] == 1 else f"(n_doses, {columns.shape[1]})"
+        raise ValueError(
+            f"The 'doses' parameter must have shape {shape}. Got shape {given.shape} instead."
+        )
+    if not np.isfinite(levels).all():
+        raise ValueError(f"The 'doses' parameter must be finite. Got {doses!r} instead.")
+    return levels

@@ -1,0 +1,112 @@
+"""Estimates that carry what each row contributes, so that two on the same rows can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtr
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.intervals import normal_quantile
+
+ROUNDING = 1e-12  # a standard error below this share of what rows contribute is none
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowEstimate:
+    """A number estimated from rows, with the influence of each row on it.
+
+    The influences add up to about the error of the estimate: the sum of their squares (of their
+    sums within groups) is its variance.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 3.0, 5.0, 7.0])
+    >>> mean = RowEstimate(float(y.mean()), (y - y.mean()) / 4)
+    >>> mean
+    4 (s.e. 1.29)
+    >>> [round(end, 2) for end in mean.interval()]
+    [1.47, 6.53]
+    >>> mean.minus(mean).p_value
+    1.0
+    """
+
+    value: float
+    influence: FloatArray = field(repr=False)  # (n_rows,), 0 where a row has no part
+    clusters: IntArray | None = field(default=None, repr=False)  # (n_rows,) None: independent
+
+    @property
+    def standard_error(self) -> float:
+        """By the influences, added up within groups; times G / (G - 1) for G of them."""
+        sums = self.influence
+        if self.clusters is not None:
+            sums = np.bincount(self.clusters, self.influence).astype(np.float64)
+        n_drawn = int(np.count_nonzero(sums))
+        return float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided: that the true value is 0."""
+        error = self.standard_error
+        if error <= ROUNDING * max(abs(self.value), float(np.abs(self.influence).max(initial=0))):
+            return 1.0 if self.value == 0 else 0.0
+        return float(2 * ndtr(-abs(self.value) / error))
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Normal interval of the value."""
+        reach = normal_quantile(coverage) * self.standard_error
+        return self.value - reach, self.value + reach
+
+    def minus(self, other: RowEstimate) -> RowEstimate:
+        """Difference to another estimate from the same rows, paired row by row."""
+        same = len(self.influence) == len(other.influence) and _same(self.clusters, other.clusters)
+        if not same:
+            raise ValueError(
+                "The 'other' parameter must be an estimate from the same rows and groups. "
+                f"Got one from {len(other.influence)} rows to compare with "
+                f"{len(self.influence)} instead."
+            )
+        return RowEstimate(
+            self.value - other.value, self.influence - other.influence, self.clusters
+        )
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} (s.e. {self.standard_error:.3g})"
+
+    __repr__ = __str__
+
+
+def mean_of_rows(
+    values: FloatArray, weights: FloatArray | None = None, clusters: IntArray | None = None
+) -> RowEstimate:
+    """Weighted mean of one number per row.
+
+    Examples
+    --------
+    >>> mean_of_rows(np.array([1.0, 3.0]))
+    2 (s.e. 1)
+    """
+    own = np.full(len(values), 1.0 / len(values)) if weights is None else weights / weights.sum()
+    value = float(own @ values)
+    return RowEstimate(value, own * (values - value), clusters)
+
+
+def mean_of_estimates(parts: list[RowEstimate]) -> RowEstimate:
+    """Mean of estimates of the same thing from the same rows, as those of several doses.
+
+    Examples
+    --------
+    >>> one = mean_of_rows(np.array([1.0, 3.0]))
+    >>> mean_of_estimates([one, one])
+    2 (s.e. 1)
+    """
+    influence = sum((own.influence for own in parts), np.zeros_like(parts[0].influence))
+    value = float(np.mean([own.value for own in parts]))
+    return RowEstimate(value, influence / len(parts), parts[0].clusters)
+
+
+def _same(first: IntArray | None, second: IntArray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return first is second or np.array_equal(first, second)

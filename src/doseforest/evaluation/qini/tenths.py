@@ -1,0 +1,102 @@
+"""Effects in tenths of the units by their predicted effect: lift and calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.qini.gains import ArmGains, Gains, Ranking, ScoreGains
+from doseforest.inference.intervals import normal_quantile
+from doseforest.inspection.overlap_text import text_table
+from doseforest.treatments.grids import check_count
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UpliftTable:
+    """Effects in parts of the units, those of highest predicted effect first; printed, a table."""
+
+    predicted: FloatArray  # (n_parts,) mean prediction
+    effects: FloatArray  # (n_parts,) by the outcomes
+    standard_errors: FloatArray  # (n_parts,)
+    rows: IntArray  # (n_parts,) that count
+    average: float  # effect of all units
+
+    def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Low and high ends of the effects, one by one."""
+        reach = normal_quantile(coverage) * self.standard_errors
+        return self.effects - reach, self.effects + reach
+
+    def plot(self, *, label: str = "model", ax: Any | None = None) -> Any:
+        """Draw effects as bars; needs the `plot` extra."""
+        from doseforest.evaluation.qini.pictures import plot_lift
+
+        return plot_lift({label: self}, ax=ax)
+
+    def plot_calibration(self, *, label: str = "model", ax: Any | None = None) -> Any:
+        """Draw effects against predictions; needs the `plot` extra."""
+        from doseforest.evaluation.qini.pictures import plot_calibration
+
+        return plot_calibration({label: self}, ax=ax)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        numbers = zip(self.rows, self.predicted, self.effects, low, high, strict=True)
+        lines = [
+            [str(place), f"{rows:,}", f"{own:.4g}", f"{effect:.4g}", f"[{one:.4g}, {other:.4g}]"]
+            for place, (rows, own, effect, one, other) in enumerate(numbers, start=1)
+        ]
+        return "\n".join(text_table(["part", "rows", "predicted", "effect", "95 %"], lines))
+
+    __repr__ = __str__
+
+
+def uplift_table(
+    ranking: Ranking, gains: Gains, clusters: IntArray | None, n_parts: int = 10
+) -> UpliftTable:
+    """Effects in parts; units of equal prediction share one, so that there may be fewer.
+
+    Parts in which an arm has no row have an effect of NaN.
+    """
+    check_count(n_parts, 1, "n_parts")
+    part = _parts(ranking, n_parts)
+    found = [_effect(ranking, gains, clusters, part == own) for own in range(part[-1] + 1)]
+    sizes = np.bincount(part, ranking.weights)
+    return UpliftTable(
+        predicted=np.bincount(part, ranking.weights * ranking.predicted) / sizes,
+        effects=np.array([own.value for own in found]),
+        standard_errors=np.array([own.standard_error for own in found]),
+        rows=np.bincount(part),
+        average=float(gains.gain[-1]),
+    )
+
+
+def _parts(ranking: Ranking, n_parts: int) -> IntArray:
+    """Part of each ranked row, by the middle of its group; without gaps."""
+    starts = np.append(0, np.flatnonzero(np.diff(ranking.predicted) != 0) + 1)
+    tie = np.cumsum(np.append(0, np.diff(ranking.predicted) != 0))
+    sizes = np.add.reduceat(ranking.weights, starts)
+    middle = np.cumsum(sizes) - sizes / 2
+    part = np.minimum((n_parts * middle + 1e-9).astype(np.int64), n_parts - 1)[tie]
+    return np.cumsum(np.append(0, np.diff(part) > 0))
+
+
+def _effect(ranking: Ranking, gains: Gains, clusters: IntArray | None, inside: Any) -> RowEstimate:
+    """Effect among some of the ranked rows."""
+    weights = ranking.weights * inside
+    if isinstance(gains, ArmGains):
+        value, influence = 0.0, np.zeros(len(weights))
+        for sign, arm in ((1.0, gains.treated), (-1.0, ~gains.treated)):
+            own = weights * arm
+            if not own.any():
+                return RowEstimate(float("nan"), np.full(len(own), np.nan), clusters)
+            mean = float(own @ gains.y / own.sum())
+            value += sign * mean
+            influence += sign * own * (gains.y - mean) / own.sum()
+        return RowEstimate(value, influence, clusters)
+    assert isinstance(gains, ScoreGains)
+    mean = float(weights @ gains.scores / weights.sum())
+    return RowEstimate(mean, weights * (gains.scores - mean) / weights.sum(), clusters)
