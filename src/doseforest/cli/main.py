@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 import doseforest
-from doseforest.cli import bench
+from doseforest.cli import bench, pipeline
 
 app = typer.Typer(
-    help="Dose-response curves of single units: benchmarks against a known truth and real data.",
+    help="Dose-response curves of single units: from a table to models, policies and their tests.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(bench.app, name="bench")
 
 
