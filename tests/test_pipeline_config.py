@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from doseforest.pipeline import ConfigError, PipelineConfig, read_config

@@ -8,12 +8,19 @@ import typer
 
 import doseforest
 from doseforest.cli import bench, pipeline
+from doseforest.cli.decisions import optimise
+from doseforest.cli.demo import demo
+from doseforest.cli.judging import evaluate, select
+from doseforest.cli.models import fit, predict
+from doseforest.cli.simulate import simulate
 
 app = typer.Typer(
     help="Dose-response curves of single units: from a table to models, policies and their tests.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+for _command in (demo, simulate, fit, predict, evaluate, select, optimise):
+    app.command()(_command)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(bench.app, name="bench")
 

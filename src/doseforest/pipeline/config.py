@@ -70,7 +70,7 @@ class TrainSection:
 class SelectSection:
     """``[select]``: how the model is chosen that decides."""
 
-    metric: str = setting(rules.one_of("qini", "policy_value", "r_risk"), "qini")
+    metric: str = setting(rules.one_of("qini", "budgeted_qini", "policy_value", "r_risk"), "qini")
     level: float = setting(rules.number(0, 1), 0.05)  # chance of a false winner
     doses: tuple[Any, ...] | None = setting(rules.doses())  # of Qini scores; by default all
     scores: str | None = setting(rules.one_of("randomised", "robust"))
@@ -140,8 +140,8 @@ class PipelineConfig:
     Examples
     --------
     >>> config = PipelineConfig.from_tables({
-    ...     "collect": {"source": "csv", "path": "rows.csv"},
-    ...     "columns": {"outcome": "orders", "treatment": "discount"},
+    ...     "collect": {"source": "marketplace", "rows": 1000},
+    ...     "columns": {"outcome": "requested", "treatment": "discount"},
     ...     "train": {"models": ["forest"]},
     ...     "optimise": {"price": "fare", "budget": 0.5},
     ... })

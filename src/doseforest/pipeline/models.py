@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from doseforest.dtypes import FloatArray
 from doseforest.machine import thread_count
 from doseforest.pipeline import roles
 from doseforest.pipeline.manifest import Manifest, file_digest
@@ -16,6 +19,7 @@ from doseforest.pipeline.steps import model_file
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
 
+ROUNDING = 1e-9  # chances that differ by less are the same
 Maker = Callable[..., Any]  # of parameters, to an estimator with `fit(X, y, treatment=…)`
 
 
@@ -78,8 +82,19 @@ def fit_model(name: str, frame: Any, config: PipelineConfig) -> Any:
         return model.fit(X, y, treatment=dose)
     chances = roles.propensity(frame, config)
     if chances is not None and "density" not in config.train.parameters.get(FOREST, {}):
-        model.set_params(density=chances)
+        model.set_params(density=_known_density(chances, dose))
     return model.fit(X, y, treatment=dose, groups=roles.groups(frame, config))
+
+
+def _known_density(chances: FloatArray, dose: FloatArray) -> Any:
+    """What the forest is told of a known assignment.
+
+    Of doses of several components it takes no chances of rows; where they are the same for all,
+    the doses were randomised alike and need no weights.
+    """
+    if dose.ndim == 1:
+        return chances
+    return "none" if np.ptp(chances) <= ROUNDING * chances.max() else "auto"
 
 
 def save_model(name: str, model: Any, path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from doseforest.dtypes import FloatArray
 from doseforest.pipeline import roles
 from doseforest.pipeline.problems import PipelineError
+from doseforest.policy.artifact.alternatives import choose
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
@@ -67,7 +68,7 @@ def held_out_spend(policy: DosePolicy, frame: Any, config: PipelineConfig) -> di
         return {}
     names = roles.feature_names([str(name) for name in frame.columns], config)
     weighed = policy.alternatives(frame[names], frame)
-    place = policy.decide(frame[names], frame).dose_index
+    place = choose(weighed).dose_index
     rows = np.arange(len(frame))
     chances = roles.propensity(frame, config)
     if chances is None:

@@ -103,7 +103,8 @@ def _training(config: PipelineConfig) -> list[Step]:
 
 def _select(config: PipelineConfig) -> Step:
     settings = config.plain("columns", "select") | {"models": list(config.train.models)}
-    settings |= {"baseline": config.optimise.baseline} | _seed(config)
+    plan = config.optimise
+    settings |= {"baseline": plan.baseline, "cost": [plan.price, plan.spent]} | _seed(config)
     inputs = (HELD_OUT, *map(model_file, config.train.models))
     return Step("select", "select", settings, (SELECTION,), inputs)
 

@@ -41,7 +41,7 @@ models = ["boosting", "linear", "forest"]  # also "xgboost", "random_forest"
 # n_trees = 400
 
 [select]
-# metric = "qini"              # or "policy_value", "r_risk"
+# metric = "qini"              # or "budgeted_qini", "policy_value", "r_risk"
 # level = 0.05                 # how much chance a false winner may have
 # tie = "best"                 # who decides where the data cannot tell: the best, or a name
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from doseforest.dtypes import FloatArray
 from doseforest.evaluation.metrics import METRICS
-from doseforest.evaluation.qini.table import QiniTable, qini_table
+from doseforest.evaluation.qini.table import QiniTable, asked_doses, qini_table
 from doseforest.evaluation.selection_rows import check_rows
 from doseforest.evaluation.verdicts import SelectionVerdict, decide
 from doseforest.pipeline import roles
 from doseforest.pipeline.models import load_model
+from doseforest.pipeline.spending import cost_shares
 from doseforest.pipeline.steps import HELD_OUT, SELECTION
 from doseforest.pipeline.tables import read_table
 from doseforest.text_files import write_text
@@ -33,13 +35,14 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
     X, chances = roles.features(frame, config), roles.propensity(frame, config)
     dose, own = roles.treatment(frame, config), config.select
     baseline = baseline_of(config)
+    asked = asked_doses(own.doses, dose, len(frame), baseline)
     rows = check_rows(
         X,
         roles.outcome(frame, config),
         dose,
-        doses=None if own.doses is None else [np.asarray(given) for given in own.doses],
+        doses=asked,
         baseline=baseline,
-        cost=None,
+        cost=_costs(frame, asked, config) if own.metric == "budgeted_qini" else None,
         budget=None,
         propensity=chances,
         scores=own.scores,
@@ -82,6 +85,17 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
     }
     write_text(drafts / Path(SELECTION).name, json.dumps(found, indent=1) + "\n")
     return {"selected": selected, "reason": verdict.reason}
+
+
+def _costs(frame: Any, doses: FloatArray, config: PipelineConfig) -> FloatArray:
+    """Cost of the baseline and the doses for each row, the same whatever the model.
+
+    Price times dose times the mean outcome: who answers more than others is for the models to say.
+    """
+    grid = np.concatenate([np.asarray(baseline_of(config), np.float64)[None], doses])
+    shares = grid.reshape(len(grid), -1) @ np.array(cost_shares(frame, config))
+    price = roles.amounts(frame, config.optimise.price) * roles.outcome(frame, config).mean()
+    return np.outer(price, shares)
 
 
 def baseline_of(config: PipelineConfig) -> Any:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.experiments import ABResult, compare_arms, run_ab_test
+from doseforest.dtypes import IntArray
+from doseforest.experiments import ABResult, MarketTest, compare_arms, run_ab_test
+from doseforest.experiments.market_trial import TRIALS as TEST_USE
 from doseforest.pipeline import roles
 from doseforest.pipeline.model_names import TITLES
 from doseforest.pipeline.models import load_model
@@ -17,13 +19,14 @@ from doseforest.pipeline.problems import PipelineError
 from doseforest.pipeline.steps import POLICY, RESULT
 from doseforest.pipeline.tables import read_table
 from doseforest.policy import load_policy
+from doseforest.simulation.marketplace.draws import seed_of
 from doseforest.text_files import write_text
 
 if TYPE_CHECKING:
-    from doseforest.pipeline.config import PipelineConfig
+    from doseforest.pipeline.config import PipelineConfig, TrialSection
     from doseforest.pipeline.steps import Step
 
-PACING_CELLS = 12  # every so many cells take part in the day of pacing
+PACING_CELLS = 12  # every so many cells take part in the pacing
 PACING_USE = 3  # of the seed
 
 
@@ -39,7 +42,6 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
     """Both policies side by side in the cells that a hash gives them, at the same spend."""
     from doseforest.pipeline.market import MarketPolicy, market_of
     from doseforest.simulation.marketplace import FEATURES
-    from doseforest.simulation.marketplace.draws import seed_of
 
     own, market, seed = config.test, market_of(config.collect), config.pipeline.seed
     selected = read_selection(config)["selected"]
@@ -48,8 +50,8 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
     names = tuple(config.columns.features or ())
     names = names or tuple(name for name in FEATURES if name not in config.columns.exclude)
     rival = policy_of(load_model(control, config), read_plan(control, config), config)
-    cells = np.arange(0, market.n_cells, PACING_CELLS)
-    pilot = market.draw_traffic(days=1, cells=cells, seed=seed_of(seed, PACING_USE))
+    cells, days = np.arange(0, market.n_cells, PACING_CELLS), _test_days(own)
+    pilot = market.draw_traffic(days=days, cells=cells, seed=seed_of(seed, PACING_USE))
     arms, paced = {}, {}
     for title, policy in (
         (TITLES[control], rival),
@@ -70,8 +72,6 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
         salt=own.salt,
         seed=seed,
     )
-    nothing = market.expected(pilot, 0.0).orders.mean()
-    expected = {name: market.expected(pilot, policy).orders.mean() for name, policy in arms.items()}
     return {
         "kind": "marketplace",
         "main": "orders",
@@ -86,8 +86,7 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
             name: {"absolute": truth.absolute, "relative": truth.relative}
             for name, truth in test.truths.items()
         },
-        # What the discounts add, beyond the orders that come without them, on the day of pacing.
-        "extra orders": {name: float(own - nothing) for name, own in expected.items()},
+        "extra orders": _extra_orders(market, test, own, seed),
         "sample ratio": str(test.orders.sample_ratio),
     }
 
@@ -120,7 +119,31 @@ def from_results(config: PipelineConfig) -> dict[str, Any]:
     }
 
 
+def _extra_orders(market: Any, test: MarketTest, own: TrialSection, seed: int) -> dict[str, Any]:
+    """The increment as a share of the orders that the control's discounts bring.
+
+    Most orders come without any discount, and both arms have them. The simulator knows how many.
+    """
+    views = {"days": _test_days(own), "cells": test.cells, "seed": seed_of(seed, TEST_USE)}
+    traffic = market.draw_traffic(**views)
+    nothing = float(market.expected(traffic, 0.0).orders.sum()) / (len(test.cells) * own.days)
+    truth, found = test.true_increment, test.orders.increment
+    brought = truth.control - nothing
+    return {
+        "without discounts": nothing,
+        "brought by control": brought,
+        "relative": found.absolute / brought,
+        "relative interval": [end / brought for end in found.interval()],
+        "truth": truth.absolute / brought,
+    }
+
+
 TRIALS = {"marketplace": in_marketplace, "results": from_results}
+
+
+def _test_days(own: TrialSection) -> IntArray:
+    """Days of the test. Pacing has other riders on the same days: weekends are not like weeks."""
+    return np.arange(own.days_before, own.days_before + own.days)
 
 
 def _control(config: PipelineConfig, selected: str) -> str:
