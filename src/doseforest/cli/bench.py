@@ -10,6 +10,7 @@ import typer
 
 from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
+from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.sections import SECTIONS
@@ -79,7 +80,7 @@ def _command(study: str) -> None:
     ) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
-        parts = own.designs if isinstance(own, Study | QiniStudy) else ()
+        parts = own.designs if isinstance(own, Study | QiniStudy | MarketplaceStudy) else ()
         by_design = {name: (name,) for name in parts}
         if isinstance(own, Draws):
             if (methods, n) != (None, None):
@@ -88,6 +89,8 @@ def _command(study: str) -> None:
             raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
         if isinstance(own, QiniStudy) and (methods, simulations) != (None, None):
             raise typer.BadParameter("This study has its own models, and one draw of each design.")
+        if isinstance(own, MarketplaceStudy) and methods is not None:
+            raise typer.BadParameter("This study has its own models.")
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,

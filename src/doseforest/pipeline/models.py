@@ -14,6 +14,7 @@ from doseforest.pipeline import roles
 from doseforest.pipeline.manifest import Manifest, file_digest
 from doseforest.pipeline.model_names import FOREST
 from doseforest.pipeline.problems import PipelineError
+from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.steps import model_file
 
 if TYPE_CHECKING:
@@ -80,9 +81,12 @@ def fit_model(name: str, frame: Any, config: PipelineConfig) -> Any:
     X, y, dose = (role(frame, config) for role in (roles.features, roles.outcome, roles.treatment))
     if name != FOREST:
         return model.fit(X, y, treatment=dose)
+    given = config.train.parameters.get(FOREST, {})
     chances = roles.propensity(frame, config)
-    if chances is not None and "density" not in config.train.parameters.get(FOREST, {}):
+    if chances is not None and "density" not in given:
         model.set_params(density=_known_density(chances, dose))
+    if "baseline" not in given:
+        model.set_params(baseline=baseline_of(config))
     return model.fit(X, y, treatment=dose, groups=roles.groups(frame, config))
 
 

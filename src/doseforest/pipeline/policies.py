@@ -10,7 +10,7 @@ import numpy as np
 from doseforest.dtypes import FloatArray
 from doseforest.pipeline import roles
 from doseforest.pipeline.problems import PipelineError
-from doseforest.pipeline.stages.select import baseline_of
+from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.steps import SELECTION, plan_file
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.part_prices import PartPrices

@@ -90,6 +90,15 @@ def propensity(frame: Any, config: PipelineConfig) -> FloatArray | None:
     return None if name is None else _numbers(frame, name)
 
 
+def baseline_of(config: PipelineConfig) -> Any:
+    """The dose that effects are measured against, by default no dose at all."""
+    given = config.optimise.baseline
+    if given is not None:
+        return given
+    width = len(config.columns.treatment)
+    return 0.0 if width == 1 else (0.0,) * width
+
+
 def groups(frame: Any, config: PipelineConfig) -> Any:
     """Labels of groups, where there are any."""
     name = config.columns.group

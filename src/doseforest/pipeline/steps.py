@@ -91,7 +91,7 @@ def _training(config: PipelineConfig) -> list[Step]:
             "train",
             config.plain("columns")
             | {"model": name, "parameters": config.train.parameters.get(name, {})}
-            | {"engine": config.pipeline.engine}
+            | {"engine": config.pipeline.engine, "baseline": config.optimise.baseline}
             | _seed(config),
             (model_file(name),),
             (TRAINING,),

@@ -18,6 +18,7 @@ from doseforest.studies import (
     scaling,
     table1,
 )
+from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
@@ -72,7 +73,7 @@ class Draws(SingleFit):
     """Many cheap draws, without methods to choose from."""
 
 
-STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy] = {
+STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy | MarketplaceStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -94,6 +95,7 @@ STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy] = {
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
     "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
     "ab": Draws("false alarms and coverage of A/B tests in the marketplace", ab_coverage.run),
+    "marketplace": MarketplaceStudy("orders that policies bring at the same budget"),
     "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
     "real": RealStudy("real data beside published numbers"),
 }

@@ -14,6 +14,7 @@ from doseforest.pipeline import roles
 from doseforest.pipeline.models import load_model
 from doseforest.pipeline.policies import choice_of_doses, cost_rule, policy_of, read_selection
 from doseforest.pipeline.problems import PipelineError
+from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.spending import cost_shares, held_out_spend, spend_of_dose
 from doseforest.pipeline.steps import HELD_OUT, TRAINING, UNITS, plan_file
 from doseforest.pipeline.tables import read_table, write_table
@@ -141,8 +142,6 @@ def _curves(curves: FloatArray) -> list[list[float]]:
 
 
 def _baseline(doses: FloatArray, config: PipelineConfig) -> int:
-    from doseforest.pipeline.stages.select import baseline_of
-
     rows = doses.reshape(len(doses), -1)
     same = (rows == np.atleast_1d(baseline_of(config))).all(axis=1)
     if not same.any():

@@ -15,6 +15,7 @@ from doseforest.evaluation.selection_rows import check_rows
 from doseforest.evaluation.verdicts import SelectionVerdict, decide
 from doseforest.pipeline import roles
 from doseforest.pipeline.models import load_model
+from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.spending import cost_shares
 from doseforest.pipeline.steps import HELD_OUT, SELECTION
 from doseforest.pipeline.tables import read_table
@@ -96,15 +97,6 @@ def _costs(frame: Any, doses: FloatArray, config: PipelineConfig) -> FloatArray:
     shares = grid.reshape(len(grid), -1) @ np.array(cost_shares(frame, config))
     price = roles.amounts(frame, config.optimise.price) * roles.outcome(frame, config).mean()
     return np.outer(price, shares)
-
-
-def baseline_of(config: PipelineConfig) -> Any:
-    """The dose that effects are measured against, by default no dose at all."""
-    given = config.optimise.baseline
-    if given is not None:
-        return given
-    width = len(config.columns.treatment)
-    return 0.0 if width == 1 else (0.0,) * width
 
 
 def _plain(estimate: RowEstimate) -> dict[str, Any]:
