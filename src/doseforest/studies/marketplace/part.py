@@ -107,7 +107,7 @@ def _fitted(rows: Experiment, seed: int, effort: MarketEffort) -> dict[str, tupl
         progress=False,
     )
     linear = LinearDemand(effort.n_cf_trees, random_state=seed, n_jobs=effort.n_jobs)
-    found = {}
+    found: dict[str, tuple[Any, float]] = {}
     for name, model in ((BOOSTED, boosted), (CF, linear), (GCF, forest)):
         start = time.perf_counter()
         model.fit(rows.X, rows.requested, treatment=rows.treatment)
@@ -161,8 +161,8 @@ def _cost_shares(rows: Experiment) -> FloatArray:
     """Share of the fare that each discount costs per request, by least squares of what was paid."""
     doses = rows.treatment.reshape(len(rows), -1)
     design = doses * (rows.X[:, FEATURES.index("fare")] * rows.requested)[:, None]
-    found: FloatArray = np.linalg.lstsq(design, rows.cost, rcond=None)[0]
-    return found
+    found = np.linalg.lstsq(design, rows.cost, rcond=None)[0]
+    return found.astype(np.float64)
 
 
 def _grid(options: int) -> FloatArray:
