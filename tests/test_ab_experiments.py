@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import numpy as np
 import pytest
@@ -325,6 +326,22 @@ def test_nothing_to_divide_by_leaves_the_absolute_increment():
     certain = Increment(1.0, 1.0, 0.0, 0.0)
     assert certain.p_value == 1.0
     assert Increment(1.0, 2.0, 0.0, 0.0).p_value == 0.0
+
+
+def test_results_are_plain_values_for_files():
+    outcome, arms, unit, before = made_up()
+    options = {"control": "old", "units": unit, "covariates": before, "shares": SHARES}
+    result = compare_arms(outcome, arms, cost=np.ones(len(arms)), **options)
+    told = json.loads(json.dumps(result.as_dict(0.9), allow_nan=False))
+    assert told["increment"]["interval"] == list(result.interval(0.9))
+    assert told["increment"]["relative_interval"] == list(result.relative_interval(0.9))
+    assert told["spend"]["control"] == result.spend.control
+    assert told["n_units"] == list(result.n_units)
+    assert told["sample_ratio_holds"] is True
+    nothing = compare_arms(np.array([0.0, 0.0, 1.0, 2.0]), ["a", "a", "b", "b"], control="a")
+    told = json.loads(json.dumps(nothing.as_dict(), allow_nan=False))
+    assert told["increment"]["relative"] is None
+    assert told["spend"] is None
 
 
 def test_results_are_drawn():

@@ -11,6 +11,7 @@ from doseforest.evaluation import (
     budgeted_qini,
     compare_qini,
     qini_curve,
+    qini_table,
     randomised_scores,
     robust_scores,
 )
@@ -244,3 +245,27 @@ def test_the_rate_of_a_curve_sees_its_ranking():
     good, bad = (qini_curve(y, dose, own, dose=1).rate() for own in (x, -x))
     assert good.p_value < 1e-4 < 0.5 < bad.p_value
     assert np.isclose(good.toc[-1], 0.0)
+
+
+class TwoDiscounts:
+    """Effects x t1 + t2 of doses (t1, t2)."""
+
+    def dose_response(self, X, doses):
+        return X[:, :1] * np.asarray(doses)[:, 0] + np.asarray(doses)[:, 1]
+
+
+def test_tables_and_budgets_take_doses_of_several_components():
+    rng = np.random.default_rng(12)
+    X, doses = rng.normal(size=(2000, 1)), rng.integers(0, 2, (2000, 2)).astype(float)
+    y = X[:, 0] * doses[:, 0] + doses[:, 1] + rng.normal(size=2000)
+    grid = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    table = qini_table({"right": TwoDiscounts()}, X, y, doses, baseline=(0.0, 0.0))
+    assert np.array_equal(table.doses, grid[1:])
+    assert table.scores[0, 0] == 0  # the second discount does the same for everyone
+    scores = randomised_scores(y, doses, grid)
+    by_scores = qini_table({"right": TwoDiscounts()}, X, y, doses, baseline=(0, 0), scores=scores)
+    error = by_scores.mean("right").standard_error
+    assert abs(by_scores.scores.mean() - table.scores.mean()) < 2 * error
+    value = TwoDiscounts().dose_response(X, grid)
+    found = budgeted_qini(y, doses, value, [0.0, 1.0, 1.0, 2.0], doses=grid)
+    assert found.score > 3 * found.standard_error

@@ -71,7 +71,7 @@ def test_a_study_that_left_something_out_ends_with_an_error(monkeypatch):
 def test_a_study_of_one_fit_takes_no_methods():
     result = run("bench", "large-fit", "--simulations", "3")
     assert result.exit_code == 2
-    assert "it takes a seed alone" in " ".join(result.output.replace("│", " ").split())
+    assert "This study takes --seed." in " ".join(result.output.replace("│", " ").split())
 
 
 def test_a_study_of_draws_takes_their_number_but_no_methods(monkeypatch):
@@ -83,4 +83,4 @@ def test_a_study_of_draws_takes_their_number_but_no_methods(monkeypatch):
     assert asked[0].simulations == 3
     result = run("bench", "ab", "--methods", "zero")
     assert result.exit_code == 2
-    assert "a number of simulations and a seed" in " ".join(result.output.replace("│", " ").split())
+    assert "takes --simulations, --seed." in " ".join(result.output.replace("│", " ").split())

@@ -17,7 +17,7 @@ from doseforest.inference.representers import known_part
 from doseforest.inference.riesz import fit_riesz_terms, representer
 from doseforest.nuisance.densities.support import dose_support
 from doseforest.simulation import DESIGNS
-from doseforest.studies.average_coverage import (
+from doseforest.studies.coverage.average_draws import (
     change_coverage,
     change_truths,
     curve_coverage,

@@ -327,8 +327,8 @@ def test_missing_and_misshapen_columns_are_named():
         draft().decide(X, {**context, "fare": np.array(["much"] * 10)})
     with pytest.raises(TypeError, match="'context' parameter must be a mapping"):
         draft().decide(X, 3.0)
-    with pytest.raises(ValueError, match="'component' parameter must be below 1"):
-        DosePolicy(KnownCurves(), DISCOUNTS, value=DoseCost(component=1)).decide(X)
+    with pytest.raises(ValueError, match="'component' parameter of a rule must be below 1"):
+        DosePolicy(KnownCurves(), DISCOUNTS, value=Response() + DoseCost(component=1))
     with pytest.raises(ValueError, match="'unit' parameter must be the place of one of 10"):
         draft().decide(X, context).explain(10)
     curves = unit_table(*market(100)[:1], np.ones((100, 4)), DISCOUNTS)

@@ -67,6 +67,7 @@ PUBLIC_NAMES = [
     "TreatmentGuard",
     "load_forest",
     "load_policy",
+    "tune",
 ]
 
 

@@ -34,6 +34,8 @@ from doseforest.treatments.vectors import vectors
 
 CELLS = np.arange(7, 5760, 160)  # 36 cells, several hours
 
+NOWHERE = np.ones((2, len(FEATURES)))
+
 
 def by_hand(counts: list[int], drivers: list[int]) -> Traffic:
     """Traffic of visits with so many views and drivers, without features."""
@@ -213,8 +215,24 @@ def test_rows_do_not_depend_on_blocks_or_on_how_many_there_are(monkeypatch):
     for name, column in whole.columns().items():
         np.testing.assert_array_equal(part.columns()[name], column[:1234])
         np.testing.assert_array_equal(again.columns()[name], column)
-    assert len(np.unique(whole.cell)) > 100  # few rows come from all over the city
+    assert len(np.unique(whole.cell)) > 100  # a random order of cells and days
     assert len(np.unique(whole.day)) > 100
+
+
+def test_a_share_of_the_views_is_logged_from_all_over_the_city():
+    own = Marketplace("mixed")
+    every = draw_experiment(own, n_rows=40_000, seed=4)
+    few = draw_experiment(own, n_rows=1500, seed=4, log_share=0.05)
+    assert len(few) == 1500
+    keys, counts = np.unique(few.cell * 365 + few.day, return_counts=True)
+    assert len(keys) > 700  # visits; 1,500 views in a row are of some 70
+    # What is logged is as it was: the rows are among those of the whole log.
+    known = {row.tobytes() for row in np.ascontiguousarray(np.c_[every.X, every.finished])}
+    rows = np.ascontiguousarray(np.c_[few.X, few.finished])
+    seen = np.isin(few.cell * 365 + few.day, (every.cell * 365 + every.day)[:-200])
+    assert seen.sum() > 1000
+    assert all(row.tobytes() in known for row in rows[seen])
+    assert counts.max() < 12
 
 
 @pytest.mark.parametrize("n_options", [1, 2])
@@ -364,6 +382,13 @@ def test_bad_policies_are_refused(policy, message):
         (lambda: Marketplace().draw_traffic(seed=-1), "'seed' parameter must be an int"),
         (lambda: Marketplace().draw(n=0), "'n_rows' parameter must be an int of at least 1"),
         (lambda: Marketplace().draw(n=9, assignment="fair"), "'assignment' parameter must be one"),
+        (lambda: draw_experiment(Marketplace(), 9, log_share=0.0), "'log_share' parameter must be"),
+        (lambda: draw_experiment(Marketplace(), 9, log_share=1.1), r"in \(0, 1\]. Got 1.1"),
+        (lambda: Marketplace().mean(np.zeros((2, 1)), np.ones((2, 3))), "'X' parameter must have"),
+        (lambda: Marketplace().mean(np.zeros((3, 1)), NOWHERE), r"shape \(2, n_doses\). Got"),
+        (lambda: Marketplace(n_options=2).mean(np.zeros((2, 1)), NOWHERE), r"\(2, n_doses, 2\)"),
+        (lambda: Marketplace().mean(np.full((2, 1), 0.4), NOWHERE), "from 0 to 0.3. Got 0.4"),
+        (lambda: Marketplace().mean(np.full((2, 1), np.nan), NOWHERE), "Got nan instead"),
         (lambda: write_experiment("x.parquet", 10, chunk_rows=0), "'chunk_rows' parameter must"),
         (lambda: write_experiment("x.parquet", 1.5), "'n_rows' parameter must be an int"),
     ],

@@ -272,6 +272,18 @@ def test_bands_cover_the_gain_at_a_share():
     assert 0.9 < ratio < 1.1
 
 
+def test_bands_cover_the_gain_within_a_large_tie():
+    def draw(rng, n):
+        x, treatment, y = experiment(rng, n)
+        curve = qini_curve(y, treatment, np.sign(x), dose=1)
+        # A quarter of the units are half of those with x > 0, whose mean effect is sqrt(2 / pi).
+        return curve.at(0.25), curve.errors(0.25)[0], np.sqrt(2 / np.pi) / 4
+
+    covered, ratio = _coverage(400, 500, draw)
+    assert 0.92 < covered < 0.98
+    assert 0.9 < ratio < 1.1
+
+
 def test_a_paired_comparison_keeps_its_size_under_the_null():
     rejected = []
     for seed in range(500):

@@ -10,7 +10,7 @@ from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.inference.shape_test import measured_violations, shape_test
 from doseforest.inference.shaped_forest import shaped_forest, straight_between
 from doseforest.inference.shapes import checked_shape
-from doseforest.studies.shape_study import reversed_curve
+from doseforest.studies.coverage.shape_draws import reversed_curve
 
 DOSES = np.linspace(0.0, 10.0, 21)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from doseforest.curve_forest import CurveForest
+    from doseforest.evaluation.tuning import tune
     from doseforest.forest import GeneralizedCausalForest
     from doseforest.growth.guards import TreatmentGuard
     from doseforest.growth.mean_splits import SplitByMeans, SplitByMeanSlopes
@@ -45,6 +46,7 @@ _HOMES = {
     "TreatmentGuard": "doseforest.growth.guards",
     "load_forest": "doseforest.prediction.forest_file",
     "load_policy": "doseforest.policy.artifact.policy_file",
+    "tune": "doseforest.evaluation.tuning",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "TreatmentGuard",
     "load_forest",
     "load_policy",
+    "tune",
 ]
 
 

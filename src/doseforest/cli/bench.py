@@ -10,11 +10,12 @@ import typer
 
 from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
-from doseforest.studies.marketplace.study import MarketplaceStudy
+from doseforest.studies.coverage.study import SECTIONS as COVERAGE_SECTIONS
+from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.methods import METHODS
-from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.sections import SECTIONS
-from doseforest.studies.registry import STUDIES, Draws, SingleFit, Study, run_study
+from doseforest.studies.real.study import RealStudy
+from doseforest.studies.registry import STUDIES, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
 from doseforest.studies.table1 import FAST
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 CORES = thread_count(-1)
-REAL = "real"
+REAL, COVERAGE = "real", "coverage"
 GROUPS = {"fast": FAST}  # names for several methods
 
 
@@ -46,6 +47,16 @@ Designs = Annotated[list[str] | None, typer.Option(help="Designs, repeated or wi
 Simulations = Annotated[int | None, typer.Option(min=2, help="Simulations of each design.")]
 Sections = Annotated[
     list[str] | None, typer.Option(help=f"{', '.join(SECTIONS)}; repeated or with commas.")
+]
+CoverageSections = Annotated[
+    list[str] | None, typer.Option(help=f"{', '.join(COVERAGE_SECTIONS)}; repeated or with commas.")
+]
+Cases = Annotated[
+    list[str] | None,
+    typer.Option(help="Only cases with all of these words, such as 'randomised 2000'; repeated."),
+]
+Draws = Annotated[
+    int | None, typer.Option(min=2, help="Draws of each case, by default as many as a section has.")
 ]
 Rows = Annotated[
     int | None, typer.Option("--n", min=1000, help="Rows of each data set, drawn at random.")
@@ -80,17 +91,10 @@ def _command(study: str) -> None:
     ) -> None:
         by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
-        parts = own.designs if isinstance(own, Study | QiniStudy | MarketplaceStudy) else ()
-        by_design = {name: (name,) for name in parts}
-        if isinstance(own, Draws):
-            if (methods, n) != (None, None):
-                raise typer.BadParameter("This study takes a number of simulations and a seed.")
-        elif isinstance(own, SingleFit) and (methods, simulations, n) != (None, None, None):
-            raise typer.BadParameter("This study is one fit of one size: it takes a seed alone.")
-        if isinstance(own, QiniStudy) and (methods, simulations) != (None, None):
-            raise typer.BadParameter("This study has its own models, and one draw of each design.")
-        if isinstance(own, MarketplaceStudy) and methods is not None:
-            raise typer.BadParameter("This study has its own models.")
+        assert not isinstance(own, CoverageStudy | RealStudy)  # commands of their own
+        given = {"methods": methods, "designs": designs, "simulations": simulations, "n": n}
+        _refuse_others(own.takes, given)
+        by_design = {name: (name,) for name in own.designs}
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,
@@ -102,6 +106,14 @@ def _command(study: str) -> None:
             verbose=verbose,
         )
         _run(study, request, json)
+
+
+def _refuse_others(takes: tuple[str, ...], given: Mapping[str, object]) -> None:
+    """Raise where an option is given that a study has no use for."""
+    for option, value in given.items():
+        if value is not None and option not in takes:
+            useful = "".join(f"--{own}, " for own in takes) + "--seed"
+            raise typer.BadParameter(f"This study takes {useful}.", param_hint=f"--{option}")
 
 
 def _help(study: str) -> str:
@@ -119,7 +131,7 @@ def _run(study: str, request: Request, json: Path | None) -> None:
 
 
 for _study in STUDIES:
-    if _study != REAL:
+    if _study not in (REAL, COVERAGE):
         _command(_study)
 
 
@@ -148,3 +160,28 @@ def real(
     except (MissingDataError, ImportError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from error
+
+
+@app.command(COVERAGE, help=_help(COVERAGE))
+def coverage(
+    sections: CoverageSections = None,
+    cases: Cases = None,
+    simulations: Draws = None,
+    seed: Seed = None,
+    processes: Processes = CORES,
+    json: Json = None,
+    fresh: Fresh = False,
+    verbose: Verbose = False,
+) -> None:
+    """Sections and their cases in place of designs and methods."""
+    known = {name: (name,) for name in COVERAGE_SECTIONS}
+    request = Request(
+        sections=tuple(_names(sections, known, "--sections")) or None,
+        designs=tuple(cases) if cases else None,
+        simulations=simulations,
+        seed=seed,
+        processes=processes,
+        fresh=fresh,
+        verbose=verbose,
+    )
+    _run(COVERAGE, request, json)

@@ -255,6 +255,6 @@ def average_of_units(
     mean = np.average(said, axis=0, weights=own)
     centred = (said - mean) * own[:, None]
     sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
-    n_clusters = np.count_nonzero(np.bincount(clusters))
+    n_clusters = int(np.count_nonzero(np.bincount(clusters)))
     covariance = sums.T @ sums * (n_clusters / max(n_clusters - 1, 1)) / own.sum() ** 2
     return mean, np.sqrt(np.diag(covariance)), covariance

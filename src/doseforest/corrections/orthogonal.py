@@ -15,6 +15,7 @@ import numpy as np
 
 from doseforest.corrections.base import FittedCorrection
 from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.corrections.dose_shapes import DoseShape, dual_functions
 from doseforest.corrections.moments import moment_channels
 from doseforest.corrections.projection import fit_projection
 from doseforest.corrections.shape_stack import ShapeStack, stack_shapes
@@ -32,8 +33,6 @@ from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
 
-SPLIT_ORDER = 3  # of the functions that trees split by, beside indicators
-JOINT_SPLIT_ORDER = 2  # the same where doses have several components: five functions of two
 RIDGE = 10.0  # rows' worth of shrinkage of a coefficient
 SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
@@ -109,8 +108,8 @@ def fit_orthogonal(
     if treatment_means is None:
         treatment_means = means_of(functions, rows.treatment_columns, settings.treatment_model)
     centred = functions - treatment_means
-    dual = _dual_functions(functions, rows.weights)
-    shape = _Shape.of(functions, rows.weights, getattr(basis, "orders", None))
+    dual = dual_functions(functions, rows.weights)
+    shape = DoseShape.of(functions, rows.weights, getattr(basis, "orders", None))
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
@@ -148,7 +147,7 @@ def fit_orthogonal(
 class _Sums:
     """What the rows of a round bring, functions of the dose without the constant."""
 
-    shape: _Shape
+    shape: DoseShape
     centred: FloatArray  # (n_rows, n_functions) functions of the dose less their means given X
     target: FloatArray  # (n_rows,) residual of the current curves less its mean given X
     curves: FloatArray  # (n_rows, n_functions) coefficients of the current curves
@@ -162,53 +161,7 @@ class _Sums:
     @property
     def split_scores(self) -> FloatArray:
         """Scores whose squared distance is about that of the curves, on average over the doses."""
-        n_used = self.shape.n_used(self.shape.split_order)
-        return self.scores[:, :n_used] * self.shape.deviation[:n_used]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shape:
-    """What kind of functions of the dose there are, the constant left out."""
-
-    n_indicators: int  # the first functions, each of a level or a point mass
-    orders: IntArray  # (n_smooth,) ascending, of the others
-    split_order: int  # of the last function that trees split by
-    deviation: FloatArray  # (n_functions,) standard deviation
-    active: FloatArray  # (n_functions,) share of the rows where a function is not 0
-
-    @classmethod
-    def of(
-        cls, functions: FloatArray, weights: FloatArray | None, orders: IntArray | None
-    ) -> _Shape:
-        """Tell the shape; `orders` are those of all functions, where they are not 1, 2, …."""
-        is_indicator = np.isin(functions, (0.0, 1.0)).all(axis=0)
-        n_indicators = int(np.argmin(np.append(is_indicator, False)))
-        mean = np.average(functions, axis=0, weights=weights)
-        variance = np.average((functions - mean) ** 2, axis=0, weights=weights)
-        active = np.average(functions != 0, axis=0, weights=weights)
-        n_smooth = len(mean) - n_indicators
-        if orders is None:
-            own, split_order = np.arange(1, n_smooth + 1), SPLIT_ORDER
-        else:
-            own, split_order = orders[1 + n_indicators :], JOINT_SPLIT_ORDER
-        return cls(n_indicators, own, split_order, np.sqrt(variance), active)
-
-    def n_used(self, order: int) -> int:
-        """Number of functions when all indicators and the others up to an order are used."""
-        return self.n_indicators + int((self.orders <= order).sum())
-
-    def sizes(self, *orders: int) -> list[int]:
-        """Numbers of functions to try."""
-        return sorted({*map(self.n_used, orders), len(self.deviation)})
-
-
-def _dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Functions whose mean product with a curve is its coefficient: their own when orthonormal."""
-    offset = functions - np.average(functions, axis=0, weights=weights)
-    own = np.ones(len(functions)) if weights is None else weights
-    gram = (offset * own[:, None]).T @ offset / own.sum()
-    dual: FloatArray = offset @ np.linalg.pinv(gram, hermitian=True)
-    return dual
+        return self.shape.split_scores(self.scores)
 
 
 def _grow(
@@ -279,7 +232,7 @@ def _stack_forests(
     return SieveRound(tuple(forests), constant, stack, names), total
 
 
-def _offsets(shape: _Shape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
+def _offsets(shape: DoseShape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
     """Offsets in functions up to the first, the third and the last order, beside indicators.
 
     The penalty is in rows at which a function is not 0, against its spread there: RIDGE rows for
@@ -297,7 +250,7 @@ def _offsets(shape: _Shape, spread: FloatArray, n_effective: float, label: str) 
     return readings
 
 
-def _plain(shape: _Shape, label: str) -> list[Reading]:
+def _plain(shape: DoseShape, label: str) -> list[Reading]:
     """Mean curves in functions up to the third and the last order, beside indicators."""
     return [
         Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(shape.split_order)

@@ -25,6 +25,7 @@ from doseforest.evaluation.risks import (
     fit_yardstick,
 )
 from doseforest.evaluation.selection import select_model
+from doseforest.evaluation.tuning import Trial, Tuning, tune
 from doseforest.evaluation.verdicts import ModelSelection
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "QiniTable",
     "RowEstimate",
     "SimulationMean",
+    "Trial",
+    "Tuning",
     "UpliftTable",
     "budgeted_qini",
     "compare_qini",
@@ -54,4 +57,5 @@ __all__ = [
     "robust_scores",
     "select_model",
     "simulation_mean",
+    "tune",
 ]

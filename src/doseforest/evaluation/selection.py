@@ -43,8 +43,8 @@ def select_model(
 
     The best candidate wins when its paired difference to every other one is beyond noise (and,
     for Qini scores, its own score beyond chance). That is a test at `level` that the winner is
-    truly the best, though the data have named it: the two-sided comparisons with all others need
-    no further correction (Gutmann and Maymi, 1987).
+    truly the best, though the data have named it: two-sided comparisons with all others need no
+    further correction (Gutmann and Maymi, 1987, for independent samples).
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,20 @@ class Increment:
         """Of the relative increment."""
         reach = normal_quantile(coverage) * self.relative_error
         return self.relative - reach, self.relative + reach
+
+    def as_dict(self, coverage: float = 0.95) -> dict[str, Any]:
+        """Numbers for a file; None where there is no relative increment."""
+        has_relative = math.isfinite(self.relative)
+        return {
+            "control": self.control,
+            "treatment": self.treatment,
+            "absolute": self.absolute,
+            "standard_error": self.standard_error,
+            "interval": list(self.interval(coverage)),
+            "relative": self.relative if has_relative else None,
+            "relative_interval": list(self.relative_interval(coverage)) if has_relative else None,
+            "p_value": self.p_value,
+        }
 
 
 def ratio_increment(means: ArmMeans, numerator: int, denominator: int | None) -> Increment:

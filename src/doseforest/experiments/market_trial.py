@@ -18,6 +18,7 @@ from doseforest.experiments.increment_plots import plot_increments
 from doseforest.experiments.result import ABResult
 from doseforest.simulation.marketplace import Marketplace, Traffic
 from doseforest.simulation.marketplace.draws import checked_seed, seed_of
+from doseforest.simulation.marketplace.inputs import checked_cells
 
 # Metrics of a cell and day, each with the one of the period before that is its covariate.
 METRICS = {"orders": "orders", "requests": "requests", "revenue": "revenue", "cost": "revenue"}
@@ -133,7 +134,7 @@ def run_ab_test(
     """
     names = _two_names(policies)
     n_days, n_before = _checked_days(days, "days", 1), _checked_days(days_before, "days_before", 0)
-    own_cells = market.checked_cells(cells)
+    own_cells = checked_cells(cells, market.n_cells)
     planned = _checked_plan(shares, names)
     own_seed = seed_of(checked_seed(seed), TRIALS)
     arms = assign_arms(own_cells, salt, planned)

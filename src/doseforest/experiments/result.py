@@ -46,6 +46,26 @@ class ABResult:
         """Of the relative increment."""
         return self.increment.relative_interval(coverage)
 
+    def as_dict(self, coverage: float = 0.95) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return {
+            "metric": self.metric,
+            "control": self.control,
+            "treatment": self.treatment,
+            "coverage": coverage,
+            "increment": self.increment.as_dict(coverage),
+            "unadjusted": self.unadjusted.as_dict(coverage),
+            "adjustment": self.adjustment,
+            "n_covariates": self.n_covariates,
+            "variance_reduction": self.variance_reduction,
+            "n_units": list(self.n_units),
+            "n_rows": list(self.n_rows),
+            "sample_ratio_p_value": self.sample_ratio.p_value,
+            "sample_ratio_holds": self.sample_ratio.holds,
+            "spend": None if self.spend is None else self.spend.as_dict(coverage),
+            "total_spend": None if self.total_spend is None else list(self.total_spend),
+        }
+
     def __str__(self) -> str:
         return self.text()
 

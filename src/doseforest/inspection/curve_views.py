@@ -11,7 +11,7 @@ import numpy as np
 
 from doseforest.data.feature_places import feature_places
 from doseforest.dtypes import FloatArray
-from doseforest.inspection import curve_plots, effect_plots
+from doseforest.inspection import curve_plots, effect_plots, interval_plots
 from doseforest.inspection.curve_plots import UnitColours, spread_units
 from doseforest.inspection.dose_axes import DoseAxes, known_axes
 from doseforest.inspection.dose_paths import dose_path
@@ -197,6 +197,61 @@ class CurveViews(SurfaceViews):
             table[:, place],
             label=label,
             name=feature_label(model.feature_names, place),
+            ax=ax,
+        )
+
+    def plot_effect_bands(
+        self,
+        X: Any,
+        units: Any = (0,),
+        *,
+        doses: Any = None,
+        coverage: float = 0.95,
+        ax: Any | None = None,
+    ) -> Any:
+        """Draw effects of a few units against the baseline, with intervals and bands.
+
+        Needs ``inference="bags"``. Lines are the debiased effects that intervals are centred on;
+        dashed is what `effect` answers.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        units : sequence of ints, default=(0,)
+            Rows of X to draw, at most six.
+        doses : array of shape (n_doses,), optional
+            By default over the forest's grid. Doses have one component.
+        coverage : float, default=0.95
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        The axes.
+        """
+        pyplot()
+        model, axes = self._model, self._axes
+        table = np.concatenate([block for _, block in model.checked_table(X).blocks()])
+        shown = _checked_units(units, len(table))
+        if model.n_components > 1 or len(shown) > interval_plots.MOST_UNITS:
+            raise ValueError(
+                f"The 'units' parameter must hold at most {interval_plots.MOST_UNITS} units of a "
+                f"forest whose doses have one component. Got {len(shown)} units and "
+                f"{model.n_components} component(s) instead."
+            )
+        path = dose_path(model, axes, doses=doses)
+        plain = replace(model, output="default")
+        found = plain.effect_inference(table[shown], doses=path.doses)
+        curves = plain.dose_response(table[shown], np.append(path.doses, model.baseline))
+        outcome = f"effect on {axes.outcome} against {axes.told(model.baseline, 6)}"
+        return interval_plots.plot_unit_bands(
+            path.places,
+            found.estimate,
+            found.interval(coverage),
+            found.band(coverage),
+            curves[:, :-1] - curves[:, -1:],
+            replace(path.marks, outcome=outcome),
+            names=[f"unit {unit}" for unit in shown],
+            coverage=coverage,
             ax=ax,
         )
 

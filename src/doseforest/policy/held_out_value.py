@@ -12,9 +12,9 @@ from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.inference.intervals import normal_quantile
 from doseforest.policy.artifact.columns import Units, read_units
 from doseforest.policy.artifact.dose_limits import place_of
-from doseforest.policy.artifact.rules import Response, Rule, checked_rule
-from doseforest.policy.dose_scores import (
-    DoseScores,
+from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
+from doseforest.policy.held_out_scores import (
+    HeldOutScores,
     check_seen,
     scores_by_nuisances,
     scores_by_propensity,
@@ -144,13 +144,16 @@ def policy_value(
     worth = checked_rule(_first(value, inner, None, "value") or Response(), "value")
     price = _first(cost, inner, None, "cost")
     price = None if price is None else checked_rule(price, "cost")
+    for rule in (worth, price):
+        if rule is not None:
+            check_components(rule, doses)
     columns = worth.columns() + (() if price is None else price.columns())
     units = read_units(X, context, tuple(dict.fromkeys(columns)), served)
     return _summed(found, worth, price, units, doses, chances, start)
 
 
 def _summed(
-    found: DoseScores,
+    found: HeldOutScores,
     worth: Rule,
     price: Rule | None,
     units: Units,

@@ -35,7 +35,7 @@ def plot_budget_path(
     ax = plain_axes(ax)
     budgets = np.linspace(path.budgets[0], path.budgets[-1], PATH_POINTS)
     gains = path.bound(budgets) - path.values[0]
-    ax.plot(budgets, gains, color=BLUE, linewidth=2, label="gain")
+    ax.plot(budgets, gains, color=BLUE, linewidth=2, label="predicted gain")
     price_ax = ax.twinx()
     price_ax.spines["top"].set_visible(False)
     place = np.searchsorted(path.budgets, budgets, side="right") - 1
@@ -60,7 +60,7 @@ def plot_budget_path(
         note = f"{budget:.4g} buys {gain:.4g}, {share:.0%} of what can be had"
     if held_out:
         _held_out_points(ax, held_out, len(path.start))
-        ax.legend(frameon=False, fontsize="small", loc="lower right")
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(0.1, 1.0))
     titled(ax, "What budgets buy", note)
     ax.set_zorder(price_ax.get_zorder() + 1)  # or the other axes' frame covers the line
     ax.patch.set_visible(False)
@@ -74,7 +74,8 @@ def _held_out_points(ax: Any, held_out: Sequence[PolicyValue], n_units: int) -> 
     ends = np.array([own.gain_interval() for own in held_out]).T * n_units
     reach = np.abs(ends - gains)
     label = "held-out gain, 95 %"
-    ax.errorbar(spent, gains, reach, fmt="o", color=INK, capsize=3, zorder=4, label=label)
+    look = {"fmt": "s", "color": INK, "mfc": "white", "capsize": 3, "zorder": 4}
+    ax.errorbar(spent, gains, reach, label=label, **look)
 
 
 def plot_policy_values(values: Mapping[str, PolicyValue], *, ax: Any | None = None) -> Any:

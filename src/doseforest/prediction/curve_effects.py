@@ -123,6 +123,27 @@ def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 
     return dose_table(np.reshape(dose, (-1, 1)) if shape else dose, n_units, name)[:, 0]
 
 
+def dose_gaps(first: DoseArray, second: DoseArray) -> FloatArray:
+    """How much two doses of each unit differ, in the one component in which they do, or ValueError.
+
+    Examples
+    --------
+    >>> dose_gaps(np.array([1.0, 2.0]), np.array([4.0, 0.0]))
+    array([ 3., -2.])
+    """
+    gaps = components(second) - components(first)
+    n_gaps = (gaps != 0).sum(axis=1)
+    if (n_gaps != 1).any():
+        rule = "differ from 'first'" + (" in one component" if gaps.shape[1] > 1 else "")
+        got = dose_text(second[n_gaps != 1][0])
+        raise ValueError(
+            f"The 'second' parameter must {rule}. "
+            f"Got {got} {'for both' if n_gaps.min() == 0 else 'that differs in more'} instead."
+        )
+    total: FloatArray = gaps.sum(axis=1)
+    return total
+
+
 class CurveEffects(ABC):
     """Effects of a model that knows the dose-response curve of every unit.
 
@@ -171,14 +192,6 @@ class CurveEffects(ABC):
         """
         n_units, width = len(X), self.n_components
         ends = unit_doses(second, n_units, "second", width)
-        gaps = components(ends) - components(unit_doses(first, n_units, "first", width))
-        n_gaps = (gaps != 0).sum(axis=1)
-        if (n_gaps != 1).any():
-            rule = "differ from 'first'" + (" in one component" if width > 1 else "")
-            got = dose_text(ends[n_gaps != 1][0])
-            raise ValueError(
-                f"The 'second' parameter must {rule}. "
-                f"Got {got} {'for both' if n_gaps.min() == 0 else 'that differs in more'} instead."
-            )
-        slopes: FloatArray = np.asarray(self.effect(X, second, first)) / gaps.sum(axis=1)
+        gaps = dose_gaps(unit_doses(first, n_units, "first", width), ends)
+        slopes: FloatArray = np.asarray(self.effect(X, second, first)) / gaps
         return slopes

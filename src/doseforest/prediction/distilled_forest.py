@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -72,6 +72,13 @@ class DistilledForest(FramedAnswers, CurveEffects):
         slopes = CurveEffects.partial_effect(self, X, first, second)
         named: FloatArray = self._series(slopes, "partial_effect", X)
         return named
+
+    def effect_interval(self, X: Any, *doses: Any, **options: Any) -> NoReturn:
+        """Raise ValueError: a distilled forest has no intervals."""
+        raise ValueError(
+            "The 'inference' parameter must be 'bags' for intervals of units' effects; a distilled "
+            "forest has none. Ask the forest that it was distilled from, or save that one."
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file, atomically; see `load_forest`."""

@@ -13,6 +13,8 @@ from doseforest.corrections.sieve_forests import OrthogonalCorrection
 from doseforest.corrections.stored_corrections import CHECKS, read_correction, store_correction
 from doseforest.data.table import Categories
 from doseforest.dtypes import MAX_FEATURES, Array, IntArray
+from doseforest.inference.units.bags import UnitBags
+from doseforest.inference.units.stored_bags import read_bags, store_bags
 from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.stored_models import (
     outcome_components,
@@ -70,6 +72,9 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
     }
     if model.categories:
         metadata["categories"] = store_categories(model.categories)
+    if model.bags is not None:
+        metadata["bags"], own = store_bags(model.bags)
+        arrays |= own
     return metadata, arrays
 
 
@@ -114,6 +119,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         support=support,
         bounded=CHECKS.flag(metadata, "bounded"),
         categories=categories,
+        bags=_bags(metadata, arrays, columns, categories, support.n_components),
     )
 
 
@@ -137,11 +143,7 @@ def _part(
         == {feature: len(labels) for feature, labels in categories.items()},
         "has an outcome model of other categories",
     )
-    codes = {
-        place: tuple(range(len(categories[column])))
-        for place, column in enumerate(columns.tolist())
-        if column in categories
-    }
+    codes = _codes(columns, categories)
     place = f"parts/{number}/correction"
     correction = read_correction(described["correction"], arrays, place, len(columns), codes)
     CHECKS.require(
@@ -149,6 +151,34 @@ def _part(
         "has parts for doses of other components",
     )
     return CorrectedOutcome(outcome, correction)
+
+
+def _bags(
+    metadata: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    columns: IntArray,
+    categories: Categories,
+    width: int,
+) -> UnitBags | None:
+    """The forest of intervals, where the file has one."""
+    if "bags" not in metadata:
+        return None
+    return read_bags(
+        metadata["bags"],
+        arrays,
+        n_features=len(columns),
+        codes=_codes(columns, categories),
+        n_components=width,
+    )
+
+
+def _codes(columns: IntArray, categories: Categories) -> Categories:
+    """Codes of the categorical features that trees split on, by their places there."""
+    return {
+        place: tuple(range(len(categories[column])))
+        for place, column in enumerate(columns.tolist())
+        if column in categories
+    }
 
 
 def _correction_components(correction: Correction) -> Iterator[int]:

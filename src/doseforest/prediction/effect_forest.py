@@ -14,6 +14,8 @@ from doseforest.data.categories import recoded
 from doseforest.data.table import BlockSource, Categories, as_table
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.inference.shift_effects import ShiftEffects
+from doseforest.inference.units.bags import UnitBags
+from doseforest.inference.units.methods import UnitIntervals
 from doseforest.inspection.curve_views import CurveViews
 from doseforest.machine import thread_count
 from doseforest.nuisance.outcome_models import OutcomeModel
@@ -21,16 +23,14 @@ from doseforest.prediction.curve_effects import (
     CurveEffects,
     dose_table,
     each_its_own,
-    unit_doses,
 )
+from doseforest.prediction.dose_slopes import check_positive, slope_doses
 from doseforest.prediction.forest import Forest
 from doseforest.prediction.frames import FramedAnswers
 from doseforest.treatments.bases import IndicatorBasis, component_of
 from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import DoseRange, check_doses
-from doseforest.treatments.vectors import components, dose_text, moved
-
-SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
+from doseforest.treatments.vectors import components
 
 
 class Correction(Protocol):
@@ -94,7 +94,7 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, CurveEffects):
+class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, CurveEffects):
     """What can be asked of a fitted forest; `_model` is the forest itself."""
 
     @property
@@ -167,24 +167,12 @@ class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, CurveEffects):
             Which component changes, where a dose has several.
         """
         model = self._model
-        place = model.checked_component(component)
-        n_units = len(X)
-        own = unit_doses(dose, n_units, "dose", model.n_components)
-        middle = model.support.clip(check_doses(own, model.support, "dose"))
-        reach = (model.ranges[place].high - model.ranges[place].low) * SLOPE_STEP
-        low = model.support.clip(moved(middle, place, -reach))
-        high = model.support.clip(moved(middle, place, reach))
-        curves = np.asarray(self.dose_response(X, np.stack([low, middle, high], axis=1)))
-        if (curves[:, 1] <= 0).any():
-            unit = int(np.argmax(curves[:, 1] <= 0))
-            raise ValueError(
-                "The 'dose' parameter must have a positive expected outcome for an elasticity. "
-                f"Got {curves[unit, 1]:.4g} for unit {unit} at dose {dose_text(middle[unit])} "
-                "instead; partial_effect has no such need."
-            )
-        ends = components(high)[:, place] - components(low)[:, place]
-        slopes = (curves[:, 2] - curves[:, 0]) / ends
-        elasticities = components(middle)[:, place] * slopes / curves[:, 1]
+        ends = slope_doses(model, dose, len(X), component)
+        asked = np.stack([ends.low, ends.middle, ends.high], axis=1)
+        curves = np.asarray(self.dose_response(X, asked))
+        check_positive(curves[:, 1], ends.middle)
+        slopes = (curves[:, 2] - curves[:, 0]) / ends.length
+        elasticities = components(ends.middle)[:, ends.place] * slopes / curves[:, 1]
         named: FloatArray = self._series(elasticities, "elasticity", X)
         return named
 
@@ -207,6 +195,7 @@ class EffectForest(EffectMethods):
     n_jobs: int | None = None
     categories: Categories = field(default_factory=dict)  # labels of the categorical features
     output: str = "default"  # what answers come in, see `set_output`
+    bags: UnitBags | None = None  # the forest of intervals, where it was asked for
 
     @property
     def _model(self) -> EffectForest:

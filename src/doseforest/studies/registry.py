@@ -18,6 +18,7 @@ from doseforest.studies import (
     scaling,
     table1,
 )
+from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
@@ -39,6 +40,7 @@ class Study:
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
+    takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -57,23 +59,22 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleFit:
-    """One fit, measured by itself."""
+class Measurement:
+    """Something that is measured by itself, without fits that are shared with others."""
 
     about: str
     measure: Callable[[Request, Clock], Report]
+    takes: tuple[str, ...] = ()
+    designs: tuple[str, ...] = ()
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Measure it."""
         return self.measure(request, clock), True
 
 
-@dataclass(frozen=True, slots=True)
-class Draws(SingleFit):
-    """Many cheap draws, without methods to choose from."""
+AnyStudy = Study | Measurement | QiniStudy | MarketplaceStudy | CoverageStudy | RealStudy
 
-
-STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy | MarketplaceStudy] = {
+STUDIES: dict[str, AnyStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -93,10 +94,15 @@ STUDIES: dict[str, Study | SingleFit | RealStudy | QiniStudy | MarketplaceStudy]
         "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
     ),
     "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
-    "large-fit": SingleFit("time and memory of a fit with 100,000 units", large_fit.run),
-    "ab": Draws("false alarms and coverage of A/B tests in the marketplace", ab_coverage.run),
+    "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run),
+    "ab": Measurement(
+        "false alarms and coverage of A/B tests in the marketplace",
+        ab_coverage.run,
+        takes=("simulations",),
+    ),
     "marketplace": MarketplaceStudy("orders that policies bring at the same budget"),
     "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
+    "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
     "real": RealStudy("real data beside published numbers"),
 }
 

@@ -157,15 +157,20 @@ class QiniCurve:
         return None if clusters is None else clusters[self.ranking.order]
 
     def _error_at(self, share: float) -> float:
+        """Of the gain between the two points on either side of a share."""
         if not 0 < share <= 1:
             return 0.0
-        points = self.shares[1:]
-        one = np.zeros(len(points))
-        place = min(int(np.searchsorted(points, share)), len(points) - 1)
-        one[place] = 1.0
+        after = min(int(np.searchsorted(self.shares, share)), len(self.shares) - 1)
+        length = float(self.shares[after] - self.shares[after - 1])
+        beyond = (share - float(self.shares[after - 1])) / length
+        at = np.zeros(len(self.shares))
+        at[after - 1 : after + 1] = 1.0 - beyond, beyond
         low, high = max(share - WINDOW, 0.0), min(share + WINDOW, 1.0)
-        next_in_line = float(np.diff(self.at([low, high]))[0]) / (high - low)
-        influence = self.gains.influence(one) - next_in_line * self.ranking.share_influence(one)
+        if length > WINDOW:  # many with the same prediction are next in line
+            low, high = self.shares[after - 1 : after + 1]
+        next_in_line = float(np.diff(self.at([low, high]))[0]) / float(high - low)
+        at = at[1:]  # nobody is treated at the first point
+        influence = self.gains.influence(at) - next_in_line * self.ranking.share_influence(at)
         return self._on_rows(0.0, influence).standard_error
 
     def _estimate(self, weights: FloatArray, *, moving: bool = True) -> RowEstimate:

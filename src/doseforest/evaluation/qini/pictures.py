@@ -14,6 +14,7 @@ from doseforest.inspection.pictures import (
     legend_above,
     plain_axes,
     pyplot,
+    titled,
 )
 from doseforest.treatments.vectors import dose_text
 
@@ -43,7 +44,8 @@ def plot_qini(curves: Mapping[str, QiniCurve], *, ax: Any | None = None) -> Any:
     ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set(xlabel="share of units, highest predicted effect first", ylabel="gain per unit")
     ax.set_xlim(0, 1)
-    legend_above(ax, f"{dose_text(first.dose, 4)} against {dose_text(first.baseline, 4)}, score")
+    titled(ax, f"{dose_text(first.dose, 4)} against {dose_text(first.baseline, 4)}")
+    _legend_inside(ax)
     return ax
 
 
@@ -74,7 +76,8 @@ def plot_budgeted(curves: Mapping[str, BudgetedQini], *, ax: Any | None = None) 
     ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
     ax.set(xlabel="spend per unit", ylabel="gain per unit")
     ax.set_xlim(0, first.budget)
-    legend_above(ax, "score")
+    titled(ax, "What spending by each model gains")
+    _legend_inside(ax)
     return ax
 
 
@@ -140,6 +143,17 @@ def side_by_side(n: int, *, size: tuple[float, float] = (4.6, 3.6), columns: int
     for extra in axes.ravel()[n:]:
         extra.set_axis_off()
     return axes.ravel()[:n]
+
+
+def _legend_inside(ax: Any) -> None:
+    """A legend in the upper left, which curves from the lower left to the upper right leave."""
+    ax.legend(
+        frameon=False, fontsize="small", loc="upper left", title="score", title_fontsize="small"
+    )
+    ax.get_legend().set_alignment("left")
+    low, high = ax.get_ylim()
+    lines = len(ax.get_legend().get_texts()) + 1
+    ax.set_ylim(low, high + 0.05 * lines * (high - low))  # room for it
 
 
 def _colours(n: int) -> list[str]:

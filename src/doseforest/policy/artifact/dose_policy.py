@@ -16,7 +16,7 @@ from doseforest.policy.artifact.columns import Units, read_units
 from doseforest.policy.artifact.decisions import Decisions, joined
 from doseforest.policy.artifact.dose_limits import Limit, checked_doses, checked_limit, place_of
 from doseforest.policy.artifact.part_prices import FALLBACK, PartPrices
-from doseforest.policy.artifact.rules import Response, Rule, checked_rule
+from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
 from doseforest.policy.artifact.unit_models import checked_errors, checked_support, served_forest
 from doseforest.policy.risk import Risk, checked_risk
 from doseforest.prediction.distilled_forest import DistilledForest
@@ -136,12 +136,17 @@ class DosePolicy:
         return plain_doses(self.doses)
 
     @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of value, cost and demand, as far as they are used."""
+        demand = self.demand if self.cell_prices is not None else None
+        return tuple(rule for rule in (self.value, self.cost, demand) if rule is not None)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns that the rules need beside the forest's features, or among them."""
-        rules = [rule for rule in (self.value, self.cost, self.demand) if rule is not None]
         parts = [own.column for own in (self.group_prices, self.cell_prices) if own is not None]
         limits = [own for own in (self.min_dose, self.max_dose) if isinstance(own, str)]
-        named = [name for rule in rules for name in rule.columns()]
+        named = [name for rule in self.rules for name in rule.columns()]
         return tuple(dict.fromkeys([*named, *parts, *limits]))
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
@@ -228,6 +233,8 @@ def _price(price: Any) -> float:
 
 
 def _check_together(policy: DosePolicy) -> None:
+    for rule in policy.rules:
+        check_components(rule, policy.doses)
     for name in ("group_prices", "cell_prices"):
         own = getattr(policy, name)
         if own is not None and not isinstance(own, PartPrices):

@@ -16,7 +16,7 @@ import numpy as np
 
 from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.policy.artifact.columns import Units
-from doseforest.treatments.vectors import components
+from doseforest.treatments.vectors import components, n_components
 
 MOST_TERMS = 100  # of a total, in a file
 
@@ -47,6 +47,10 @@ class Rule:
     def columns(self) -> tuple[str, ...]:
         """Columns of the units that it needs."""
         return tuple(own for own in self._fields().values() if isinstance(own, str))
+
+    def highest_component(self) -> int:
+        """The last component of a dose that it looks at."""
+        return int(self._fields().get("component", 0))
 
     def to_json(self) -> dict[str, Any]:
         """The rule as plain values."""
@@ -192,6 +196,10 @@ class Total(Rule):
         """Columns of all terms, each once."""
         return tuple(dict.fromkeys(name for term in self.terms for name in term.columns()))
 
+    def highest_component(self) -> int:
+        """The last component that any term looks at."""
+        return max(term.highest_component() for term in self.terms)
+
     def to_json(self) -> dict[str, Any]:
         """The rule as plain values."""
         terms = [term.to_json() for term in self.terms]
@@ -228,14 +236,18 @@ def checked_rule(rule: Any, name: str) -> Rule:
     return rule
 
 
-def _component(doses: DoseArray, place: int) -> FloatArray:
-    table = components(doses)
-    if place >= table.shape[-1]:
+def check_components(rule: Rule, doses: DoseArray) -> None:
+    """Raise ValueError where a rule looks at a component that doses do not have."""
+    place, width = rule.highest_component(), n_components(doses)
+    if place >= width:
         raise ValueError(
-            f"The 'component' parameter must be below {table.shape[-1]}, the number of components "
+            f"The 'component' parameter of a rule must be below {width}, the number of components "
             f"of a dose. Got {place} instead."
         )
-    own: FloatArray = table[..., place][None, :]
+
+
+def _component(doses: DoseArray, place: int) -> FloatArray:
+    own: FloatArray = components(doses)[..., place][None, :]
     return own
 
 

@@ -17,6 +17,7 @@ from doseforest.simulation.marketplace.experiment import Experiment, draw_experi
 from doseforest.simulation.marketplace.files import PAPER_ROWS, write_experiment
 from doseforest.simulation.marketplace.market import Marketplace
 from doseforest.simulation.marketplace.matching import expected_orders
+from doseforest.simulation.marketplace.oracle import oracle_plan
 from doseforest.simulation.marketplace.outcomes import DrawnOutcomes, ExpectedOutcomes
 from doseforest.simulation.marketplace.plots import (
     plot_city,
@@ -48,6 +49,7 @@ __all__ = [
     "expected_orders",
     "flat_discount",
     "make_city",
+    "oracle_plan",
     "plan_of",
     "plot_city",
     "plot_hours",

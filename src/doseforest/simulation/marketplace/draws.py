@@ -17,7 +17,7 @@ ROUNDS = 4  # of the shuffle; a cell's place then tells nothing about its neighb
 
 # What numbers are drawn for; no two share a stream.
 ZONES, RAIN, DAYS, VIEWS, RECENT_VIEWS, DRIVERS, IDLE_DRIVERS, ETA = range(101, 109)
-ROUTE, FARE, TRIPS, ABSENCE, DISCOUNTS, REQUESTS, CONTACTS, SHUFFLE, SEEDS = range(109, 118)
+ROUTE, FARE, TRIPS, ABSENCE, DISCOUNTS, REQUESTS, CONTACTS, SHUFFLE, SEEDS, LOGS = range(109, 119)
 
 Keys = NDArray[np.uint64]
 

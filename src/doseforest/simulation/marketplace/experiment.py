@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from doseforest.dtypes import Array, FloatArray, IntArray
 from doseforest.simulation.marketplace.assignment import EXPERIMENT, rule_of
-from doseforest.simulation.marketplace.draws import checked_seed
+from doseforest.simulation.marketplace.draws import LOGS, checked_seed, uniforms
 from doseforest.simulation.marketplace.traffic import FEATURES, WHOLE
 
 if TYPE_CHECKING:
@@ -74,7 +74,11 @@ class Experiment:
 
 
 def draw_experiment(
-    market: Marketplace, n_rows: int = 10_000, seed: int = 0, assignment: str = EXPERIMENT
+    market: Marketplace,
+    n_rows: int = 10_000,
+    seed: int = 0,
+    assignment: str = EXPERIMENT,
+    log_share: float = 1.0,
 ) -> Experiment:
     """The first rows of an experiment over cells and days in a random order.
 
@@ -86,22 +90,28 @@ def draw_experiment(
         The rows of a smaller experiment with the same seed are the first of a larger one.
     assignment : {"levels", "continuous", "history", "history_continuous"}, default="levels"
         Randomised discounts (six levels, or any), or confounded ones.
+    log_share : float, default=1.0
+        Share of the views that are logged, at random. All views of a visit have about 20 rows that
+        are alike; a small share spreads few rows over the whole city.
     """
-    pieces = list(experiment_pieces(market, checked_rows(n_rows), checked_seed(seed), assignment))
+    pieces = list(
+        experiment_pieces(market, checked_rows(n_rows), checked_seed(seed), assignment, log_share)
+    )
     names = Experiment.__slots__
     joined = {name: np.concatenate([getattr(own, name) for own in pieces]) for name in names}
     return Experiment(**joined)
 
 
 def experiment_pieces(
-    market: Marketplace, n_rows: int, seed: int, assignment: str
+    market: Marketplace, n_rows: int, seed: int, assignment: str, log_share: Any = 1.0
 ) -> Iterator[Experiment]:
     """Blocks of visits with their outcomes, cut off after so many rows."""
-    rule, left = rule_of(assignment), n_rows
+    rule, left, share = rule_of(assignment), n_rows, _checked_share(log_share)
     for traffic in market.blocks(seed):
         doses = market.assigned(traffic, assignment, seed)
         found = market.draw_results(traffic, doses, seed)
-        kept = slice(0, left)
+        chance = uniforms(seed, LOGS, traffic.visit_keys[traffic.visit], traffic.rank)
+        kept = np.flatnonzero(chance < share)[:left]
         yield Experiment(
             X=traffic.X[kept],
             treatment=doses[kept, 0] if market.n_options == 1 else doses[kept],
@@ -116,11 +126,11 @@ def experiment_pieces(
             revenue=found.revenue[kept],
             cost=found.cost[kept],
         )
-        left -= len(traffic)
+        left -= len(kept)
         if left <= 0:
             return
     raise ValueError(
-        f"The 'n_rows' parameter must be at most {n_rows - left:,}, the views of a season. "
+        f"The 'n_rows' parameter must be at most {n_rows - left:,}, the logged views of a season. "
         f"Got {n_rows:,} instead."
     )
 
@@ -132,3 +142,11 @@ def checked_rows(n_rows: Any, name: str = "n_rows") -> int:
             f"The {name!r} parameter must be an int of at least 1. Got {n_rows!r} instead."
         )
     return int(n_rows)
+
+
+def _checked_share(share: Any) -> float:
+    if not isinstance(share, Real) or isinstance(share, bool) or not 0 < float(share) <= 1:
+        raise ValueError(
+            f"The 'log_share' parameter must be a number in (0, 1]. Got {share!r} instead."
+        )
+    return float(share)

@@ -29,6 +29,7 @@ def write_experiment(
     market: Marketplace | None = None,
     seed: int = 0,
     assignment: str = EXPERIMENT,
+    log_share: float = 1.0,
     chunk_rows: int = CHUNK_ROWS,
     progress: bool | None = None,
 ) -> Path:
@@ -44,7 +45,7 @@ def write_experiment(
         By default as many as in the experiment of the GCF paper.
     market : Marketplace, optional
         By default the mixed regime with one option.
-    seed, assignment :
+    seed, assignment, log_share :
         As in `draw_experiment`.
     chunk_rows : int, default=1_000_000
         Rows of a row group; memory grows with it.
@@ -54,7 +55,7 @@ def write_experiment(
     arrow, parquet = _pyarrow()
     own_market, rows = market or Marketplace(), checked_rows(n_rows)
     chunk = checked_rows(chunk_rows, "chunk_rows")
-    pieces = experiment_pieces(own_market, rows, checked_seed(seed), assignment)
+    pieces = experiment_pieces(own_market, rows, checked_seed(seed), assignment, log_share)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}.tmp")

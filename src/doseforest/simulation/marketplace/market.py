@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import FloatArray
 from doseforest.prediction.curve_effects import dose_table
 from doseforest.simulation.design import Simulation, cell_middles
 from doseforest.simulation.marketplace import draws
@@ -17,6 +17,7 @@ from doseforest.simulation.marketplace.assignment import EXPERIMENT, rule_of
 from doseforest.simulation.marketplace.city import City, make_city
 from doseforest.simulation.marketplace.demand import request_probabilities, tastes_of
 from doseforest.simulation.marketplace.experiment import draw_experiment
+from doseforest.simulation.marketplace.inputs import checked_cells, checked_days, checked_views
 from doseforest.simulation.marketplace.matching import service_probabilities
 from doseforest.simulation.marketplace.outcomes import (
     DrawnOutcomes,
@@ -37,6 +38,7 @@ from doseforest.simulation.marketplace.traffic import FEATURES, Traffic, draw_tr
 from doseforest.treatments.vectors import plain_doses
 
 Generator = np.random.Generator
+SPREAD = 0.05  # share of views that simulations have, one or two of a visit
 BLOCK_VISITS = 4096  # drawn at a time; results do not depend on it
 EVALUATED = {1: 15, 2: 5}  # doses of errors, along each discount
 
@@ -120,8 +122,7 @@ class Marketplace:
         X : array of shape (n_views, n_features)
         doses : array of shape (n_views, n_doses), with two options (n_views, n_doses, 2)
         """
-        units = np.asarray(X, np.float64)
-        table = np.asarray(doses, np.float64).reshape(len(units), -1, self.n_options)
+        units, table = checked_views(X, doses, self.n_options)
         tastes = tastes_of(units, self.table, self.options)
         return request_probabilities(table, tastes, self.table)
 
@@ -148,7 +149,8 @@ class Marketplace:
             By default all of them.
         seed : int, default=0
         """
-        own_days, own_cells = self._days(days), self.checked_cells(cells)
+        own_days = checked_days(days, self.city.settings.season_days)
+        own_cells = checked_cells(cells, self.n_cells)
         visited = np.tile(own_cells, len(own_days)), np.repeat(own_days, len(own_cells))
         return draw_traffic(self.city, *visited, draws.checked_seed(seed))
 
@@ -219,13 +221,15 @@ class Marketplace:
     def draw(self, n: int = 2000, seed: int = 0, assignment: str = EXPERIMENT) -> Simulation:
         """Requests of an experiment as a simulation with its exact curves.
 
+        Rows are spread over the city, one or two for each cell and day.
+
         Parameters
         ----------
         n : int, default=2000
         seed : int, default=0
         assignment : {"levels", "continuous", "history", "history_continuous"}, default="levels"
         """
-        drawn = draw_experiment(self, n_rows=n, seed=seed, assignment=assignment)
+        drawn = draw_experiment(self, n, seed, assignment, log_share=SPREAD)
         axis = cell_middles(0.0, MAX_DISCOUNT, EVALUATED[self.n_options])
         square = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
         return Simulation(
@@ -243,7 +247,7 @@ class Marketplace:
 
     def draw_units(self, n_units: int, rng: Generator) -> FloatArray:
         """Features of views, shape (n_units, n_features)."""
-        return draw_experiment(self, n_rows=n_units, seed=int(rng.integers(2**62))).X
+        return draw_experiment(self, n_units, int(rng.integers(2**62)), log_share=SPREAD).X
 
     def assign(self, X: FloatArray, rng: Generator) -> FloatArray:
         """Randomised levels, shape (n_units,) or (n_units, 2)."""
@@ -258,26 +262,3 @@ class Marketplace:
     def draw_outcomes(self, mean: FloatArray, X: FloatArray, rng: Generator) -> FloatArray:
         """1 for a request, else 0."""
         return (rng.random(mean.shape) < mean).astype(np.float64)
-
-    # Checks.
-
-    def _days(self, days: Any) -> IntArray:
-        season = self.city.settings.season_days
-        own = np.arange(days) if isinstance(days, int) and days > 0 else np.asarray(days)
-        return _places(own, season, "days")
-
-    def checked_cells(self, cells: Any = None) -> IntArray:
-        """Cells by their numbers, by default all of them."""
-        own = np.arange(self.n_cells) if cells is None else np.asarray(cells)
-        return _places(own, self.n_cells, "cells")
-
-
-def _places(own: Any, most: int, name: str) -> IntArray:
-    whole = own.ndim == 1 and own.dtype.kind in "iu" and len(own) > 0
-    if not whole or own.min() < 0 or own.max() >= most or len(np.unique(own)) < len(own):
-        raise ValueError(
-            f"The {name!r} parameter must be different ints from 0 to {most - 1}. "
-            f"Got {own!r} instead."
-        )
-    places: IntArray = own.astype(np.int64)
-    return places

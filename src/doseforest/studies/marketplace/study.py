@@ -42,6 +42,7 @@ class MarketplaceStudy:
 
     about: str
     effort: MarketEffort = field(default_factory=MarketEffort)
+    takes: tuple[str, ...] = ("designs", "simulations", "n")  # options of the command
 
     @property
     def designs(self) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ class QiniStudy:
 
     about: str
     effort: QiniEffort = field(default_factory=QiniEffort)
+    takes: tuple[str, ...] = ("designs", "n")  # options of the command
 
     @property
     def designs(self) -> tuple[str, ...]:

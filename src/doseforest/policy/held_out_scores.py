@@ -18,7 +18,7 @@ from doseforest.treatments.vectors import dose_text, n_components, plain_doses, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DoseScores:
+class HeldOutScores:
     """What is known of held-out rows at every dose.
 
     The mean score of rows that were picked by their covariates is about their mean response at a
@@ -42,7 +42,7 @@ def scores_by_propensity(
     *,
     sample_weight: Any = None,
     groups: Any = None,
-) -> DoseScores:
+) -> HeldOutScores:
     """Scores of an experiment: predictions plus residuals at the doses given, over propensities."""
     predicted = np.asarray(forest.dose_response(X, plain_doses(doses)), np.float64)
     n_rows = len(predicted)
@@ -65,7 +65,7 @@ def scores_by_propensity(
     clusters = every if groups is None else checks.group_codes(groups, n_rows)
     own = checks.checked_weights(sample_weight, n_rows)
     weights = None if own is None else own.astype(np.float64)
-    return DoseScores(predicted, scores, weights, clusters, np.ones(n_rows, bool))
+    return HeldOutScores(predicted, scores, weights, clusters, np.ones(n_rows, bool))
 
 
 def _checked_propensity(propensity: Any, at_dose: Array) -> FloatArray:
@@ -97,7 +97,7 @@ def scores_by_nuisances(
     *,
     sample_weight: Any = None,
     groups: Any = None,
-) -> DoseScores:
+) -> HeldOutScores:
     """Scores of rows that were only observed, by the treatment weights of a fitted forest.
 
     The weights are estimated on these rows as in the forest's fit. Residuals count near a dose, in
@@ -130,7 +130,7 @@ def scores_by_nuisances(
         weights=rows.weights,
     )
     kept = np.ones(len(predicted), bool) if rows.given is None else rows.given
-    return DoseScores(predicted, predicted + mean + said, rows.weights, rows.ids, kept)
+    return HeldOutScores(predicted, predicted + mean + said, rows.weights, rows.ids, kept)
 
 
 def check_seen(doses: DoseArray, needed: Array, treatment: Any) -> None:

@@ -1,0 +1,292 @@
+"""Parameters of a forest by the R-risk on rows left out, and whether any beat those it has."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from statistics import NormalDist
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from doseforest.data import checks
+from doseforest.data.sampling import draw, stream
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk
+from doseforest.evaluation.tuned_parameters import checked_params
+from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.densities.known import Strata
+from doseforest.progress import ProgressBar
+from doseforest.treatments.grids import check_count
+
+LEVEL = 0.05  # at which a candidate beats the forest as it is, all candidates together
+DRAW_TRIALS = 11  # purpose of the hash that picks among many combinations
+MOST_COMBINATIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One setting, and its R-risk beside that of the forest as it was given."""
+
+    params: Mapping[str, Any]  # empty for the forest as it is
+    risk: float
+    difference: float  # to the forest as it is, paired row by row; below 0 is better
+    standard_error: float  # of the difference
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tuning:
+    """What was tried, and what came of it."""
+
+    trials: tuple[Trial, ...]  # the forest as it is first, then as they were tried
+    beats_default: bool  # beyond noise, as the best of so many
+    forest: Any  # unfitted, with the parameters to use
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """Parameters of least risk; empty where that is the forest as it is."""
+        return dict(min(self.trials, key=lambda trial: trial.risk).params)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """Parameters to use: the best where they beat the forest as it is, else none."""
+        return self.best if self.beats_default else {}
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """A line for each trial, the best first, as a frame takes them."""
+        return [
+            {
+                **trial.params,
+                "risk": trial.risk,
+                "difference": trial.difference,
+                "standard_error": trial.standard_error,
+                "seconds": trial.seconds,
+            }
+            for trial in sorted(self.trials, key=lambda trial: trial.risk)
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{'risk':>10} {'difference':>11} {'error':>9} {'seconds':>8}  parameters"]
+        for trial in sorted(self.trials, key=lambda trial: trial.risk):
+            named = ", ".join(f"{name}={own!r}" for name, own in trial.params.items())
+            lines.append(
+                f"{trial.risk:>10.5g} {trial.difference:>+11.3g} {trial.standard_error:>9.2g} "
+                f"{trial.seconds:>8.1f}  {named or 'as given'}"
+            )
+        named = ", ".join(f"{name}={own!r}" for name, own in self.chosen.items())
+        lines.append(
+            f"Chosen: {named}." if named else "No candidate beats the forest as given beyond noise."
+        )
+        return "\n".join(lines)
+
+
+def tune(
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    treatment: Any,
+    params: Mapping[str, Sequence[Any]] | None = None,
+    n_trials: int = 20,
+    n_folds: int = 3,
+    sample_weight: Any = None,
+    groups: Any = None,
+    random_state: int = 0,
+    progress: bool | None = None,
+) -> Tuning:
+    """Try parameters of a forest by the R-risk on rows that it has not seen.
+
+    Rows (groups) are dealt to folds. Each setting is fitted without a fold and judged on it, by a
+    yardstick that is fitted there once for all settings (`fit_yardstick`). The difference to the
+    forest as it was given is paired row by row. The best of many settings is better by chance too:
+    it is chosen only where its difference is below zero at a level of 5 %, shared by all of them
+    (Bonferroni). That makes ``(settings + 1) x n_folds`` fits.
+
+    Parameters
+    ----------
+    forest : GeneralizedCausalForest, or any estimator with `fit(X, y, treatment=)` and
+        `dose_response`
+    X, y, treatment, sample_weight, groups
+        As in `fit`.
+    params : mapping from names to lists of values, optional
+        Every combination is a setting. By default what acts in the forest's mode of correction:
+        min_node_size, mtry, honesty_fraction, bandwidth (kernel corrections and "paper") and zeta
+        ("paper"). Parameters that do nothing in that mode are refused.
+    n_trials : int, default=20
+        Settings tried beside the forest as it is; of more combinations so many are drawn.
+    n_folds : int, default=3
+    random_state : int, default=0
+        Of the folds, the draw of settings and the yardstick; the forest has its own.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> from doseforest.baselines import AverageCurve
+    >>> from doseforest.simulation import DESIGNS
+    >>> class Line(BaseEstimator):  # curves with a slope that is tuned
+    ...     def __init__(self, slope=0.0):
+    ...         self.slope = slope
+    ...     def fit(self, X, y, treatment):
+    ...         return self
+    ...     def dose_response(self, X, doses):
+    ...         return AverageCurve(lambda t: self.slope * t).dose_response(X, doses)
+    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
+    >>> rows = {"treatment": data.treatment, "n_folds": 2}
+    >>> found = tune(Line(), data.X, data.y, params={"slope": [1.0, 2.0]}, **rows)
+    >>> found.chosen
+    {'slope': 2.0}
+    """
+    check_count(n_trials, 1, "n_trials")
+    check_count(n_folds, 2, "n_folds")
+    check_count(random_state, 0, "random_state")
+    outcome = checks.as_numbers(y, "y")
+    tried = checked_params(forest, params, treatment)
+    settings = _settings(forest, tried, n_trials, random_state)
+    n_rows = len(outcome)
+    weights = checks.checked_weights(sample_weight, n_rows)
+    clusters = np.arange(n_rows) if groups is None else checks.group_codes(groups, n_rows)
+    folds = _folds(clusters, n_folds, random_state)
+    rows = _Rows(X, outcome, np.asarray(treatment), sample_weight, groups, weights, clusters)
+    losses = np.full((len(settings) + 1, n_rows), np.nan)
+    seconds = np.zeros(len(losses))
+    with ProgressBar(len(losses) * n_folds, "tuning", "fit", progress) as bar:
+        for fold in range(n_folds):
+            train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            yardstick = rows.yardstick(forest, held, random_state)
+            for number, setting in enumerate([{}, *settings]):
+                start = perf_counter()
+                losses[number, held] = rows.losses(forest, setting, train, yardstick, fold)
+                seconds[number] += perf_counter() - start
+                bar.advance(1)
+    own = np.ones(n_rows) if weights is None else weights.astype(np.float64)
+    risks = [mean_risk(row, own / own.sum(), clusters) for row in losses]
+    return _result(forest, settings, risks, seconds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The rows of a tuning, dealt out by their places."""
+
+    X: Any
+    y: FloatArray
+    treatment: DoseArray
+    sample_weight: Any
+    groups: Any
+    weights: Any
+    clusters: IntArray
+
+    def some(self, places: IntArray) -> dict[str, Any]:
+        """What `fit` takes of some rows, beside X and y."""
+        optional = {"sample_weight": self.sample_weight, "groups": self.groups}
+        return {
+            "treatment": self.treatment[places],
+            **{
+                name: _safe_indexing(checks.as_labels(own, name), places)
+                for name, own in optional.items()
+                if own is not None
+            },
+        }
+
+    def yardstick(self, forest: Any, held: IntArray, seed: int) -> EffectYardstick:
+        """What settings are judged by on the rows held out."""
+        given = self.some(held)
+        return fit_yardstick(
+            _safe_indexing(self.X, held),
+            self.y[held],
+            given.pop("treatment"),
+            categorical_features=getattr(forest, "categorical_features", None),
+            n_jobs=getattr(forest, "n_jobs", None),
+            random_state=seed,
+            **given,
+        )
+
+    def losses(
+        self,
+        forest: Any,
+        setting: Mapping[str, Any],
+        train: IntArray,
+        yardstick: EffectYardstick,
+        fold: int,
+    ) -> FloatArray:
+        """Losses of one setting on the rows held out, (n_held,)."""
+        own = clone(forest, safe=False).set_params(**{**_quiet(forest), **setting})
+        density = getattr(forest, "density", "auto")
+        if isinstance(density, Strata):
+            labels = checks.as_labels(density.labels, "labels")
+            own.set_params(density=Strata(labels[train]))
+        elif not isinstance(density, str) and not callable(density):
+            own.set_params(density=np.asarray(density)[train])
+        try:
+            with warnings.catch_warnings():
+                if setting or fold:  # what the forest as it is warns of is said once
+                    warnings.simplefilter("ignore")
+                own.fit(_safe_indexing(self.X, train), self.y[train], **self.some(train))
+        except ValueError as error:
+            if not setting:
+                raise
+            raise ValueError(
+                f"The 'params' parameter must have settings that can be fitted. Got {setting!r}, "
+                f"of which the fit says: {error}"
+            ) from error
+        return yardstick.risk(own).per_row
+
+
+def _quiet(forest: Any) -> dict[str, Any]:
+    return {"progress": False} if "progress" in forest.get_params() else {}
+
+
+def _folds(clusters: IntArray, n_folds: int, seed: int) -> IntArray:
+    n_apart = len(np.unique(clusters))
+    if n_apart < 2 * n_folds:
+        raise ValueError(
+            "The 'n_folds' parameter must be at most half the number of rows or groups "
+            f"({n_apart}). Got {n_folds} instead."
+        )
+    return draw_folds(clusters, n_folds, seed)
+
+
+def _settings(
+    forest: Any, params: Mapping[str, Sequence[Any]], n_trials: int, seed: int
+) -> list[dict[str, Any]]:
+    """All combinations but what the forest has, or as many as asked for, drawn one by one."""
+    names, now = list(params), forest.get_params(deep=False)
+    own = tuple(repr(now[name]) for name in names)
+    every = [
+        values
+        for values in islice(product(*params.values()), MOST_COMBINATIONS)
+        if tuple(map(repr, values)) != own
+    ]
+    if not every:
+        raise ValueError(
+            "The 'params' parameter must have a setting that the forest does not have already. "
+            f"Got {dict(params)!r} instead."
+        )
+    if len(every) > n_trials:
+        key = stream(seed, DRAW_TRIALS, np.zeros(1, np.uint64))
+        order = np.argsort(draw(key, np.arange(len(every), dtype=np.uint64)), kind="stable")
+        every = [every[place] for place in np.sort(order[:n_trials])]
+    return [dict(zip(names, values, strict=True)) for values in every]
+
+
+def _result(
+    forest: Any, settings: list[dict[str, Any]], risks: list[EffectRisk], seconds: FloatArray
+) -> Tuning:
+    gaps = [risk.minus(risks[0]) for risk in risks]
+    trials = tuple(
+        Trial(setting, risk.value, gap.value, gap.standard_error, float(spent))
+        for setting, risk, gap, spent in zip([{}, *settings], risks, gaps, seconds, strict=True)
+    )
+    best = min(trials, key=lambda trial: trial.risk)
+    reach = NormalDist().inv_cdf(1 - LEVEL / len(settings))
+    beats = best.difference < -reach * best.standard_error
+    chosen = clone(forest, safe=False).set_params(**(best.params if beats else {}))
+    return Tuning(trials, bool(beats), chosen)

@@ -1,0 +1,1 @@
+"""Intervals of units' effects, by a debiased forest in bags beside the one that answers."""

@@ -1,0 +1,154 @@
+"""The forest of intervals: coefficients of every unit's curve, and how they vary between bags.
+
+The estimate that forests answer with is shrunk: its bias is of the size of its noise, and no
+interval around it is both narrow and honest. Beside it stands one forest with small leaves and
+nothing shrunk: to the outcome model's curve it adds, in each neighbourhood, the residual regressed
+on residualised functions of the dose. Its trees come in bags, each of half of the rows. What
+differs between bags beyond the noise of their few trees is the sampling noise of the whole forest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.forest import Forest
+from doseforest.treatments.bases import FittedBasis
+
+VALUES_AT_ONCE = 8_000_000  # of leaf channels, gathered for a block of units
+LEAST_SPREAD = 1e-100  # of a function of the dose; less counts as 0
+UNKNOWN = 1e-9  # of a direction's spread over all rows: less is as good as nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveNoise:
+    """Coefficients of units, and sums that their variance is made of."""
+
+    coefficients: FloatArray  # (n_units, n_functions) added to the outcome model's curve
+    between: FloatArray  # (n_units, n_functions, n_functions) variance of the means of bags
+    within: FloatArray  # the same: what of it is noise of the trees in a bag
+    unknown: FloatArray  # the same: projection on directions that no row near a unit tells of
+    n_bags: int
+    bag_size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitBags:
+    """A forest in bags whose leaves hold moments of residualised functions of the dose."""
+
+    forest: Forest
+    basis: FittedBasis
+    spread: FloatArray  # (n_functions,) mean square of the residualised functions over all rows
+
+    @property
+    def bag_size(self) -> int:
+        """Trees of a bag."""
+        return self.forest.plan.bag_size
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags."""
+        return self.forest.n_trees // self.bag_size
+
+    def noise(self, splits: FloatArray, n_threads: int) -> CurveNoise:
+        """Coefficients and their noise, for units given by the covariates that trees split on."""
+        width = self.forest.leaf_sums.shape[1] * self.forest.n_trees
+        step = max(1, VALUES_AT_ONCE // width)
+        blocks = [
+            self._block(splits[first : first + step], n_threads)
+            for first in range(0, max(len(splits), 1), step)
+        ]
+        beta, between, within, unknown = map(np.concatenate, zip(*blocks, strict=True))
+        return CurveNoise(beta, between, within, unknown, self.n_bags, self.bag_size)
+
+    def _block(self, splits: FloatArray, n_threads: int) -> tuple[FloatArray, ...]:
+        moments = self._tree_moments(splits, n_threads)
+        return bag_variance(moments, self.n_bags, self.spread)
+
+    def _tree_moments(self, splits: FloatArray, n_threads: int) -> FloatArray:
+        """Packed moments of each unit's leaf in each tree, (n_units, n_trees, n_channels)."""
+        forest = self.forest
+        leaves = forest.apply(np.ascontiguousarray(splits), n_jobs=n_threads)
+        weights = forest.leaf_weights[leaves].astype(np.float64)
+        empty = weights == 0  # a tree without rows, where groups are few
+        weights[empty] = 1.0
+        moments: FloatArray = forest.leaf_sums[leaves] / weights[..., None]
+        moments[empty] = forest.fallback
+        return moments
+
+
+def bag_variance(
+    moments: FloatArray, n_bags: int, spread: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Coefficients from the moments of trees in bags, and the parts of their variance.
+
+    Each tree has moments A (of B B') and b (of B e); the coefficients beta solve their means over
+    all trees. A tree that differs moves them by A^-1 (b - A beta): with the mean of a bag's trees
+    as its value, this is a one-way analysis of variance.
+
+    Parameters
+    ----------
+    moments : array of shape (n_units, n_trees, n_channels)
+        Packed as `moment_channels` does, trees of a bag one after the other.
+    n_bags : int
+    spread : array of shape (n_functions,)
+        Mean square of the functions over all rows.
+
+    Returns
+    -------
+    coefficients, between, within, unknown
+        See `CurveNoise`; the variance of the coefficients is `between` less `within`.
+
+    Examples
+    --------
+    Four trees in two bags, one function with moment 1 everywhere: coefficients are means of b.
+
+    >>> moments = np.array([[[1.0, 1.0], [1.0, 3.0], [1.0, 5.0], [1.0, 7.0]]])
+    >>> beta, between, within, _ = bag_variance(moments, 2, np.ones(1))
+    >>> float(beta[0, 0]), float(between[0, 0, 0]), float(within[0, 0, 0])
+    (4.0, 8.0, 1.0)
+    """
+    k = len(spread)
+    mean = moments.mean(axis=1)
+    inverse, unknown = _inverse(mean[:, :-k], spread)
+    beta = np.einsum("nkl,nl->nk", inverse, mean[:, -k:])
+    moved = moments @ _moved(inverse, beta)  # (n_units, n_trees, k)
+    trees = moved.reshape(len(moments), n_bags, -1, k)
+    bags = trees.mean(axis=2)
+    apart = (trees - bags[:, :, None]).reshape(moved.shape)
+    bag_size = trees.shape[2]
+    between = _squares(bags) / (n_bags - 1)
+    within = _squares(apart) / (n_bags * bag_size * (bag_size - 1))
+    return beta, between, within, unknown
+
+
+def _inverse(triangle: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Inverse of packed moments where they tell something, and the projection on the rest."""
+    k = len(spread)
+    first, second = np.triu_indices(k)
+    gram = np.empty((len(triangle), k, k))
+    gram[:, first, second] = gram[:, second, first] = triangle
+    root = np.sqrt(np.where(spread > 0, spread, 1.0))
+    values, vectors = np.linalg.eigh(gram / np.outer(root, root))
+    known = values > UNKNOWN
+    shares = np.where(known, 1 / np.where(known, values, 1.0), 0.0)
+    inverse = np.einsum("nkl,nl,nml->nkm", vectors, shares, vectors) / np.outer(root, root)
+    blind = np.einsum("nkl,nl,nml->nkm", vectors, 1.0 - known, vectors)
+    return inverse, blind / np.outer(root, root)
+
+
+def _moved(inverse: FloatArray, beta: FloatArray) -> FloatArray:
+    """Linear map from packed moments to A^-1 (b - A beta), (n_units, n_channels, k)."""
+    k = beta.shape[1]
+    first, second = np.triu_indices(k)
+    triangle = inverse[:, first] * beta[:, second, None]
+    twice = inverse[:, second] * beta[:, first, None]
+    triangle += np.where((first != second)[:, None], twice, 0.0)
+    return np.concatenate([-triangle, inverse], axis=1)
+
+
+def _squares(values: FloatArray) -> FloatArray:
+    """Sum of outer products over the middle axis, (n, m, k) to (n, k, k)."""
+    return values.transpose(0, 2, 1) @ values

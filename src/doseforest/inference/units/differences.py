@@ -1,0 +1,75 @@
+"""Debiased differences between outcomes at two doses, for units of a forest with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.inference.units.bags import CurveNoise, UnitBags
+from doseforest.inference.units.contrasts import contrast_roots, contrast_variance
+from doseforest.machine import thread_count
+from doseforest.treatments.bases import own_values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Differences of each unit, with what their variances are made of."""
+
+    values: FloatArray  # (n_units, n_doses)
+    errors: FloatArray  # (n_units, n_doses) standard errors
+    degrees: FloatArray  # (n_units, n_doses) of freedom
+    roots: FloatArray  # (n_units, n_doses, n_functions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitCurves:
+    """Debiased curves of units on a table of doses, up to a level, and the noise of their shape."""
+
+    curves: FloatArray  # (n_units, n_doses)
+    functions: FloatArray  # (n_units, n_doses, n_functions), the constant left out
+    noise: CurveNoise
+
+
+def bags_of(model: Any) -> UnitBags:
+    """The forest of intervals, or ValueError with the cure."""
+    bags: UnitBags | None = model.bags
+    if bags is None:
+        raise ValueError(
+            "The 'inference' parameter of GeneralizedCausalForest must be 'bags' for intervals of "
+            "units' effects. Got None instead: fit the forest anew with inference='bags'."
+        )
+    return bags
+
+
+def unit_curves(model: Any, X: FloatArray, doses: DoseArray) -> UnitCurves:
+    """Curves of a block of checked units at a row of doses for each, (n_units, n_doses)."""
+    bags, n_threads = bags_of(model), thread_count(model.n_jobs)
+    noise = bags.noise(X[:, model.effect_columns], n_threads)
+    functions = own_values(bags.basis, doses)[:, :, 1:]
+    outcome = model.parts[0].outcome.curves(X, doses, n_threads=n_threads)
+    added = np.einsum("nk,nmk->nm", noise.coefficients, functions)
+    return UnitCurves(outcome + added, functions, noise)
+
+
+def differences(model: Any, X: Any, ends: DoseArray, starts: DoseArray) -> Differences:
+    """Outcomes at `ends` less outcomes at `starts`, both checked and of shape (n_units, n_doses).
+
+    `starts` may have one column for all of `ends`.
+    """
+    table = model.checked_table(X)
+    width = ends.shape[1]
+    blocks = []
+    for first, block in table.blocks():
+        rows = slice(first, first + len(block))
+        asked = np.concatenate([ends[rows], starts[rows]], axis=1)
+        found = unit_curves(model, block, asked)
+        contrasts = found.functions[:, :width] - found.functions[:, width:]
+        variance, degrees = contrast_variance(found.noise, contrasts)
+        moved = ends[rows] != starts[rows]  # else rounding would leave a little
+        values = np.where(moved, found.curves[:, :width] - found.curves[:, width:], 0.0)
+        roots = contrast_roots(found.noise, contrasts)
+        blocks.append((values, np.sqrt(variance), degrees, roots))
+    return Differences(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))

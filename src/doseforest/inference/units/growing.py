@@ -1,0 +1,106 @@
+"""Growing the forest of intervals on what an outcome model leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.corrections.dose_shapes import DoseShape, dual_functions
+from doseforest.corrections.moments import moment_channels
+from doseforest.corrections.parts import TrainedPart
+from doseforest.corrections.projection import fit_projection
+from doseforest.curve_forest import CurveForest
+from doseforest.data.training_rows import TrainingRows
+from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.treatment_means import treatment_means
+from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
+
+N_BAGS = 100
+BAG_SIZE = 20  # with few trees in a bag, most of what differs between bags is their noise
+# Smaller leaves widen intervals; larger ones leave bias, and noise of nuisances that bags miss.
+LEAF_SIZE = 7
+LARGE = 8000  # rows; beyond, leaves grow and trees see less, both with the root: files stay small
+MOST_FUNCTIONS = 40
+FEWEST_GROUPS = 20
+SEED_STEP = 7919  # no forest of the correction has this seed
+
+
+def check_bags(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
+    """Raise ValueError where a forest cannot have intervals of units."""
+    if forest.inference is None:
+        return
+    if forest.correction == "paper" or forest.honesty == "swap":
+        got = "correction='paper'" if forest.correction == "paper" else "honesty='swap'"
+        raise ValueError(
+            "The 'inference' parameter must be None with correction='paper' and honesty='swap': "
+            f"intervals need outcome models cross-fitted on all rows. Got {got} instead."
+        )
+    n_groups = len(np.unique(rows.ids))
+    if n_groups < FEWEST_GROUPS:
+        raise ValueError(
+            f"The 'groups' parameter must have at least {FEWEST_GROUPS} groups for "
+            f"inference='bags', which draws halves of them. Got {n_groups} instead."
+        )
+    n_functions = plan.basis.n_functions - 1
+    if n_functions > MOST_FUNCTIONS:
+        raise ValueError(
+            f"The 'basis' parameter must have at most {MOST_FUNCTIONS} functions beside the "
+            "constant for inference='bags': small leaves cannot tell more apart. "
+            f"Got {n_functions} instead."
+        )
+
+
+def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
+    """Grow the forest of intervals; nuisances are those of the fit."""
+    rows, outcome = part.rows, part.outcome
+    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    residual = rows.y - outcome.observed
+    with plan.stopwatch("nuisances"):
+        centred = functions - treatment_means(rows, outcome.folds, plan).values
+        means = cross_fit_means(
+            rows.X,
+            residual[:, None],
+            outcome.folds,
+            weights=rows.weights,
+            counts=rows.category_counts(),
+            seed=plan.seed,
+            n_threads=plan.n_threads,
+        )
+    projection = fit_projection(plan.basis, rows.dose, rows.weights)
+    with plan.stopwatch("curves"):
+        curves = projection.coefficients(
+            outcome.curves_out_of_fold(rows.X, projection.nodes, plan.n_threads)
+        )
+    shape = DoseShape.of(functions, rows.weights, getattr(plan.basis, "orders", None))
+    scores = curves + dual_functions(functions, rows.weights) * residual[:, None]
+    forest = CurveForest(**growth_of_bags(rows.n_rows, plan)).fit(
+        rows.effect_features,
+        shape.split_scores(scores),
+        leaf_channels=moment_channels(centred, residual - means[:, 0]),
+        sample_weight=rows.weights,
+        groups=rows.ids,
+    )
+    plan.stopwatch.add(forest.seconds_)
+    spread = rows.leaf_mean(centred**2)
+    return UnitBags(forest.forest_, plan.basis, np.where(spread >= LEAST_SPREAD, spread, 0.0))
+
+
+def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:
+    """Parameters of the forest: those of the fit where they say how trees split."""
+    shrinking = max(1.0, n_rows / LARGE) ** 0.5
+    return {
+        "n_trees": N_BAGS * BAG_SIZE,
+        "bag_size": BAG_SIZE,
+        "min_node_size": round(LEAF_SIZE * shrinking),
+        "sample_fraction": 0.5 / shrinking,
+        "honesty": "tree",
+        "mtry": plan.growth["mtry"],
+        "max_bins": plan.growth["max_bins"],
+        "categorical_features": plan.growth["categorical_features"],
+        "n_jobs": plan.growth["n_jobs"],
+        "memory_limit": plan.growth["memory_limit"],
+        "progress": False,
+        "random_state": (plan.seed + SEED_STEP) % 2**32,
+    }

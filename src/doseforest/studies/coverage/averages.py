@@ -1,0 +1,133 @@
+"""Sections: uniform bands of average curves; shifts of the dose and average derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+
+from doseforest.studies.coverage.average_draws import draw_changes, draw_curve, summarised
+from doseforest.studies.coverage.section import WANTED, Section, by_case, no_packages, within
+from doseforest.studies.markdown import markdown_table
+from doseforest.studies.report import Verdict
+from doseforest.studies.tasks import Record
+
+CURVE_DRAWS, CHANGE_DRAWS = 300, 200
+CURVE_SIZE = 1000
+CURVES = {"confounded": False, "confounded bias_correction": True}
+CHANGES = {"confounded 1000": 1.0, "polynomial 2000": 0.5}  # design and rows: the shift
+CURVE_NOTE = (
+    f"The average curve of *confounded*, n = {CURVE_SIZE:,}, cheap outcome models and entropy "
+    "weights: 95 % intervals at the median dose, and 95 % bands over 15 doses of the interior."
+)
+CHANGE_NOTE = (
+    "Everyone's dose shifted (by 1; by 0.5 on *polynomial*, whose overlap is poor), and the "
+    "average derivative: 95 % intervals, cheap outcome models."
+)
+
+
+def measure_curve(case: str, seed: int) -> Record:
+    """One draw."""
+    found = draw_curve("confounded", CURVE_SIZE, seed, bias_correction=CURVES[case])
+    return {**found["curve"], "band": found["band"]}
+
+
+def summary_of_curves(records: list[Record]) -> list[Record]:
+    """Coverage at a dose, and of bands."""
+    return [
+        {"case": case, "design": "confounded", "n": CURVE_SIZE, "row": case, **asdict(own)}
+        | {"band": float(np.mean([draw["band"] for draw in draws]))}
+        for case, draws in by_case(records).items()
+        if len(draws) > 1 and (own := summarised(draws))
+    ]
+
+
+def parts_of_curves(found: list[Record]) -> list[str]:
+    """One table."""
+    header = ["", "draws", "coverage", "s.e. / s.d.", "bias", "band"]
+    lines = [
+        [
+            own["case"],
+            str(own["draws"]),
+            f"{own['coverage']:.1%}",
+            f"{own['error_ratio']:.2f}",
+            f"{own['bias']:.3f}",
+            f"{own['band']:.1%}",
+        ]
+        for own in found
+    ]
+    return [CURVE_NOTE, markdown_table(header, lines) if lines else "Fewer than two draws."]
+
+
+def verdicts_of_curves(found: list[Record]) -> list[Verdict]:
+    """The band that is corrected for bias."""
+    return [
+        within(own["band"], WANTED, f"{own['case']}: uniform bands cover")
+        for own in found
+        if CURVES[own["case"]]
+    ]
+
+
+def measure_change(case: str, seed: int) -> Record:
+    """One draw."""
+    design, n = case.split()
+    return draw_changes(design, int(n), seed, delta=CHANGES[case])
+
+
+def summary_of_changes(records: list[Record]) -> list[Record]:
+    """Coverage of both changes."""
+    found = []
+    for case, draws in by_case(records).items():
+        design, n = case.split()
+        for row in ("shift", "derivative"):
+            if len(draws) > 1:
+                about = {"case": case, "design": design, "n": int(n), "row": row}
+                found.append(about | asdict(summarised([draw[row] for draw in draws])))
+    return found
+
+
+def parts_of_changes(found: list[Record]) -> list[str]:
+    """One table."""
+    header = ["design", "n", "", "draws", "coverage", "s.e. / s.d.", "bias"]
+    lines = [
+        [
+            own["design"],
+            str(own["n"]),
+            own["row"],
+            str(own["draws"]),
+            f"{own['coverage']:.1%}",
+            f"{own['error_ratio']:.2f}",
+            f"{own['bias']:.4f}",
+        ]
+        for own in found
+    ]
+    return [CHANGE_NOTE, markdown_table(header, lines) if lines else "Fewer than two draws."]
+
+
+def verdicts_of_changes(found: list[Record]) -> list[Verdict]:
+    """All of them."""
+    return [
+        within(own["coverage"], WANTED, f"{own['design']}, {own['row']}: coverage") for own in found
+    ]
+
+
+CURVE_SECTION = Section(
+    "Average curves",
+    CURVE_DRAWS,
+    tuple(CURVES),
+    no_packages,
+    measure_curve,
+    summary_of_curves,
+    parts_of_curves,
+    verdicts_of_curves,
+)
+CHANGE_SECTION = Section(
+    "Shifts and derivatives",
+    CHANGE_DRAWS,
+    tuple(CHANGES),
+    no_packages,
+    measure_change,
+    summary_of_changes,
+    parts_of_changes,
+    verdicts_of_changes,
+)

@@ -1,0 +1,162 @@
+"""The study "coverage": draws of all sections over processes, each kept on disk once it is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from doseforest.studies.coverage import averages, positivity, shape, units
+from doseforest.studies.coverage.section import Section
+from doseforest.studies.provenance import (
+    PACKAGE,
+    digest_of,
+    digest_of_files,
+    installed,
+    source_digest,
+    work_folder,
+)
+from doseforest.studies.report import Report, Verdict
+from doseforest.studies.request import Request
+from doseforest.studies.tasks import Record
+from doseforest.studies.workers import ONE_THREAD, Clock
+
+SECTIONS: dict[str, Section] = {
+    "units": units.SECTION,
+    "average": averages.CURVE_SECTION,
+    "changes": averages.CHANGE_SECTION,
+    "positivity": positivity.SECTION,
+    "shape": shape.SECTION,
+}
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "econml")
+FILES = ("inference", "studies/coverage", "simulation")  # beside those of fits
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw of one case of a section."""
+
+    section: str  # of SECTIONS
+    case: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.section}, {self.case}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageStudy:
+    """Sections of many draws."""
+
+    about: str
+
+    def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
+        """Make the draws that are missing; also say whether nothing was left out."""
+        asked = draws_of(request)
+        missing = {own.case: absent(own) for own in asked}
+        for case, packages in missing.items():
+            if packages:
+                clock.tell(f"{case} is left out, as {', '.join(packages)} is not installed.")
+        draws = [own for own in asked if not missing[own.case]]
+        done = {} if request.fresh else kept(draws)
+        clock.mention(f"{len(done)} of {len(draws)} draws are made already")
+        make([own for own in draws if own not in done], request.processes, clock, done)
+        found = [done[own] for own in draws if own in done]
+        return report(found), len(found) == len(asked)
+
+
+def draws_of(request: Request) -> list[Draw]:
+    """Seeds first, so that a run that is cut short has something of every case."""
+    names = request.sections or tuple(SECTIONS)
+    most = max(request.simulations or SECTIONS[name].draws for name in names)
+    seeds = request.seeds(most)
+    return [
+        Draw(name, case, seed)
+        for place, seed in enumerate(seeds)
+        for name in names
+        if place < (request.simulations or SECTIONS[name].draws)
+        for case in SECTIONS[name].cases
+        if all(word in case.split() for text in request.designs or () for word in text.split())
+    ]
+
+
+def absent(draw: Draw) -> list[str]:
+    """Packages that a draw needs and that are not installed."""
+    needed = SECTIONS[draw.section].packages(draw.case)
+    return [name for name in needed if installed(name) == "not installed"]
+
+
+def make(draws: list[Draw], processes: int, clock: Clock, done: dict[Draw, Record]) -> None:
+    """Make draws, one thread each, and keep each of them at once."""
+    if not draws:
+        return
+    os.environ.update(ONE_THREAD)  # before the workers load what reads them
+    path = store_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        under_way = {pool.submit(measured, own): own for own in draws}
+        try:
+            for count, future in enumerate(as_completed(under_way), start=1):
+                own, error = under_way[future], future.exception()
+                if error is not None:
+                    clock.tell(f"{own} failed: {error!r}")
+                    continue
+                done[own] = future.result()
+                with path.open("ab", buffering=0) as file:  # one write: runs do not mix lines
+                    file.write(f"\n{json.dumps(done[own])}\n".encode())
+                clock.mention(f"{count}/{len(draws)}: {own}")
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def measured(draw: Draw) -> Record:
+    """Measure one draw."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = SECTIONS[draw.section].measure(draw.case, draw.seed)
+    return {"section": draw.section, "case": draw.case, "seed": draw.seed, **found}
+
+
+def store_file() -> Path:
+    """Where draws are kept, named by all that they depend on."""
+    files = [path for name in FILES for path in (PACKAGE / name).rglob("*.py")]
+    versions = [installed(package) for package in PACKAGES]
+    state = digest_of(source_digest(), digest_of_files(files), versions)
+    return work_folder() / "coverage" / f"{state}.jsonl"
+
+
+def kept(draws: list[Draw]) -> dict[Draw, Record]:
+    """Records of those draws that are made already."""
+    path, wanted = store_file(), set(draws)
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:  # empty, or its writer was stopped in the middle
+            continue
+        own = Draw(record["section"], record["case"], record["seed"])
+        if own in wanted:
+            found[own] = record
+    return found
+
+
+def report(records: list[Record]) -> Report:
+    """Tables and bars of the sections that have draws."""
+    parts: list[str] = []
+    verdicts: list[Verdict] = []
+    summaries: list[Record] = []
+    for name, section in SECTIONS.items():
+        own = [record for record in records if record["section"] == name]
+        if own:
+            summary = section.summary(own)
+            parts += [f"## {section.title}", *section.parts(summary)]
+            verdicts += section.verdicts(summary)
+            summaries += [{"measure": name, **one} for one in summary]
+    seeds = [record["seed"] for record in records]
+    if seeds:
+        parts.insert(0, f"Draws have the seeds {min(seeds)} to {max(seeds)}.")
+    return Report("Coverage of intervals", parts, verdicts, summaries)
