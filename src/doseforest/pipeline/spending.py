@@ -63,7 +63,8 @@ def held_out_spend(policy: DosePolicy, frame: Any, config: PipelineConfig) -> di
     policy's dose (their chances known, or the shares of the levels). None where doses are no
     levels of the rows.
     """
-    frame = frame.head(MOST_ROWS)  # of rows in a random order
+    if len(frame) > MOST_ROWS:
+        frame = frame.iloc[np.linspace(0, len(frame) - 1, MOST_ROWS).astype(np.int64)]
     doses = roles.treatment(frame, config).reshape(len(frame), -1)
     choices = policy.plain_doses.reshape(len(policy.doses), -1)
     own = (doses[:, None, :] == choices[None]).all(axis=2)  # (n_rows, n_doses)
