@@ -44,8 +44,7 @@ def experiment_rows(own: CollectSection, seed: int) -> Any:
 def planned_units(own: CollectSection, n_units: int, seed: int) -> Any:
     """Views of some cells on one day, with the idle drivers of each zone and hour."""
     market = market_of(own)
-    step = max(1, round(market.n_cells * MEAN_VIEWS / n_units))
-    cells = np.arange(0, market.n_cells, step)
+    cells = spread_cells(market, round(n_units / MEAN_VIEWS))
     traffic = market.draw_traffic(days=[PLANNED_DAY], cells=cells, seed=seed_of(seed, PLANNING))
     city = market.city
     of_visits = city.origin[traffic.visit_cells] * N_HOURS + city.hour[traffic.visit_cells]
@@ -53,6 +52,22 @@ def planned_units(own: CollectSection, n_units: int, seed: int) -> Any:
     frame = view_frame(traffic.X)
     frame[DRIVERS] = drivers[frame[ZONE_HOUR]]
     return frame
+
+
+def spread_cells(market: Marketplace, about: int) -> IntArray:
+    """About so many cells, spread over all zones and hours.
+
+    Hours of a pair of zones are neighbours, so steps share no factor with their number.
+
+    >>> market = Marketplace()
+    >>> cells = spread_cells(market, 500)
+    >>> len(cells), len(set(market.city.hour[cells].tolist()))
+    (524, 24)
+    """
+    step = max(1, round(market.n_cells / about))
+    while step > 1 and math.gcd(step, N_HOURS) > 1:
+        step -= 1
+    return np.arange(0, market.n_cells, step)
 
 
 def zone_hours(X: FloatArray) -> IntArray:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig, TrialSection
     from doseforest.pipeline.steps import Step
 
-PACING_CELLS = 12  # every so many cells take part in the pacing
+PACING_CELLS = 250  # about so many take part in the pacing
 PACING_USE = 3  # of the seed
 
 
@@ -40,7 +40,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
 
 def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
     """Both policies side by side in the cells that a hash gives them, at the same spend."""
-    from doseforest.pipeline.market import MarketPolicy, market_of
+    from doseforest.pipeline.market import MarketPolicy, market_of, spread_cells
     from doseforest.simulation.marketplace import FEATURES
 
     own, market, seed = config.test, market_of(config.collect), config.pipeline.seed
@@ -50,8 +50,8 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
     names = tuple(config.columns.features or ())
     names = names or tuple(name for name in FEATURES if name not in config.columns.exclude)
     rival = policy_of(load_model(control, config), read_plan(control, config), config)
-    cells, days = np.arange(0, market.n_cells, PACING_CELLS), _test_days(own)
-    pilot = market.draw_traffic(days=days, cells=cells, seed=seed_of(seed, PACING_USE))
+    views = {"days": _test_days(own), "cells": spread_cells(market, PACING_CELLS)}
+    pilot = market.draw_traffic(**views, seed=seed_of(seed, PACING_USE))
     arms, paced = {}, {}
     for title, policy in (
         (TITLES[control], rival),
@@ -62,7 +62,7 @@ def in_marketplace(config: PipelineConfig) -> dict[str, Any]:
         paced[title] = {"price": arms[title].policy.budget_price, "spend": spend}
     some = None
     if own.cells is not None:
-        some = np.unique(np.linspace(0, market.n_cells - 1, own.cells).astype(np.int64))
+        some = spread_cells(market, own.cells)
     test = run_ab_test(
         market,
         arms,

@@ -40,7 +40,8 @@ class MarketEffort:
     n_trees: int = 400  # of our forest
     n_cf_trees: int = 200
     outcome_model: Any = "stack"
-    cells_apart: tuple[int, int] = (28, 56)  # every so many cells are tested: one option, two
+    cells_apart: tuple[int, int] = (29, 55)  # every so many cells are tested: one option, two;
+    # they share no factor with the 24 hours of a pair of zones, so that all hours turn up
     n_jobs: int = 1
 
     @property
