@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 from doseforest.studies.marketplace import study
 from doseforest.studies.marketplace.part import (
     CF,
+    EXACT,
     FLAT,
     GCF,
     NOTHING,
@@ -65,6 +66,7 @@ def test_the_report_has_a_line_for_each_regime_and_its_bars(records):
     assert "Seeds by regime: nonlinear 2" in text
     assert "over boosting" in text
     assert len(made.verdicts) == 3
+    assert (shares(records, "nonlinear", EXACT) > 0.9).all()  # crowding is all that it lacks
 
 
 def test_a_single_seed_has_no_intervals_and_no_verdicts(records):
@@ -85,7 +87,7 @@ def test_parts_are_kept_until_they_are_asked_for_anew(tmp_path, monkeypatch):
         measured.append((regime, options, seed))
         if regime == "linear" and seed == 2:
             raise RuntimeError("no luck")
-        names = (NOTHING, FLAT, ORACLE, GCF, CF, "boosting", "GCF's outcome model")
+        names = (NOTHING, FLAT, EXACT, ORACLE, GCF, CF, "boosting", "GCF's outcome model")
         return [
             {"design": regime, "seed": seed, "row": name, "orders": 0.1 + place + 0.01 * seed}
             for place, name in enumerate(names)

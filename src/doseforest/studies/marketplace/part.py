@@ -20,13 +20,14 @@ from doseforest.simulation.marketplace import (
     Marketplace,
     Traffic,
     draw_experiment,
+    oracle_plan,
 )
 from doseforest.simulation.marketplace.draws import seed_of
 from doseforest.simulation.marketplace.traffic import FEATURES
 from doseforest.studies.tasks import Record
 
 GCF, CF, BOOSTED, OUTCOME = "GCF", "CF", "boosting", "GCF's outcome model"
-NOTHING, FLAT, ORACLE = "no discount", "flat discount", "exact curves"
+NOTHING, FLAT, EXACT, ORACLE = "no discount", "flat discount", "exact curves", "oracle"
 LIKE = 0.12  # the budget is what this discount for everybody costs
 TEST_USE = 7  # of the seed: riders of the test are others than those of the experiment
 DAYS = 7
@@ -64,8 +65,10 @@ def measure(regime: str, options: int, seed: int, effort: MarketEffort) -> list[
         _record(NOTHING, market.expected(traffic, 0.0 if options == 1 else (0.0, 0.0))),
         _record(FLAT, flat),
     ]
+    best = oracle_plan(market, traffic, budget * len(traffic))
+    found.append(_record(ORACLE, market.expected(traffic, best)))
     exact, costs = _exact(market, traffic, grid)
-    found.append(_tested(ORACLE, market, traffic, grid, exact, costs, budget))
+    found.append(_tested(EXACT, market, traffic, grid, exact, costs, budget))
     shares = _cost_shares(rows)
     per_request = np.outer(traffic.X[:, FEATURES.index("fare")], _plain(grid) @ shares)
     for name, (model, seconds) in _fitted(rows, seed, effort).items():

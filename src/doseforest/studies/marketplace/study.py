@@ -31,6 +31,7 @@ SOURCES = (
         f"simulation/marketplace/{name}.py"
         for name in ("city", "demand", "draws", "experiment", "market", "matching", "outcomes")
     ),
+    "simulation/marketplace/oracle.py",
     "simulation/marketplace/regimes.py",
     "simulation/marketplace/traffic.py",
 )
