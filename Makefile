@@ -17,7 +17,8 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-ab bench-qini bench-real bench-coverage examples readme \
+  bench-splits bench-known bench-policy bench-ab bench-qini bench-marketplace bench-real \
+  bench-coverage examples readme \
   wheel lock clean
 
 help:
@@ -39,6 +40,7 @@ help:
 	@echo "make bench-policy    speed of deciding on doses, beside a sort of their values"
 	@echo "make bench-ab        false alarms and coverage of A/B tests in the simulated marketplace"
 	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
+	@echo "make bench-marketplace  orders that policies bring at the same budget, beside the oracle; hours"
 	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
@@ -110,7 +112,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage: $(PEERS)
+bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup

@@ -164,7 +164,7 @@ def test_errors_are_a_line_and_an_exit_code(
 @pytest.mark.parametrize(
     "command",
     ["demo", "simulate", "fit", "predict", "evaluate", "select", "optimise", "pipeline run",
-     "pipeline status", "pipeline init"],
+     "pipeline status", "pipeline init", "pipeline report"],
 )  # fmt: skip
 def test_the_help_of_every_command_has_an_example(command):
     result = run(*command.split(), "--help")
@@ -190,6 +190,7 @@ def test_a_pipeline_is_begun_run_and_looked_at(tmp_path, monkeypatch):
     assert "runs" in said(run("pipeline", "run", "first.toml", "--dry-run"))
     write_rows(tmp_path)
     write_config(tmp_path)
+    assert "Run the pipeline first" in said(run("pipeline", "report", "config.toml"))
     planned = json.loads(run("pipeline", "run", "config.toml", "--dry-run", "--json").stdout)
     assert {own["state"] for own in planned} == {"runs"}
     result = run("pipeline", "run", "config.toml", "--json")
@@ -199,4 +200,9 @@ def test_a_pipeline_is_begun_run_and_looked_at(tmp_path, monkeypatch):
     states = json.loads(run("pipeline", "status", "config.toml", "--json").stdout)
     assert {own["state"] for own in states} == {"up to date"}
     assert "up to date" in said(run("pipeline", "status", "config.toml"))
+    assert run("pipeline", "report", "config.toml", "-o", "report.html").exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "Which model ranks" in page
+    assert "A/B test: treatment against control" in page
+    assert "http" not in page  # nothing comes from the network
     assert "up to date" in said(run("pipeline", "run", "config.toml"))

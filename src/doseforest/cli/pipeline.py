@@ -83,6 +83,28 @@ def status(config: Config, json: Json = False) -> None:
 
 @app.command()
 @told
+def report(
+    config: Config,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="By default report.html in the workspace.")
+    ] = None,
+) -> None:
+    """Write a page about a finished pipeline; it needs no network.
+
+    Example: doseforest pipeline report config.toml -o report.html
+    """
+    from doseforest.pipeline.report.write import write_report
+
+    own = read_config(config)
+    waiting = [one.step.name for one in plan_pipeline(own) if one.state != CURRENT]
+    if waiting:
+        raise ValueError(f"Not all is up to date: {', '.join(waiting)}. Run the pipeline first.")
+    path = write_report(out or own.workspace / "report.html", {config.stem: own})
+    typer.echo(f"Wrote {path}.")
+
+
+@app.command()
+@told
 def init(
     config: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("config.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,

@@ -121,6 +121,7 @@ def _note(effort: MarketEffort, n_seeds: dict[str, int]) -> str:
         "policy gives a view the discount of largest requests - price x cost; its price makes it "
         f"cost exactly what {LIKE:.0%} for everybody cost, in a week of other views whose orders "
         "are expected exactly, drivers included. `exact curves` decides so by the simulator's own "
-        "probabilities and costs; the oracle also knows how requests crowd out each other. Means over seeds with 95 % intervals of Student, paired by seed. "
+        "probabilities and costs; the oracle also knows how requests crowd out each other. Means "
+        "over seeds with 95 % intervals of Student, paired by seed. "
         f"Seeds by regime: {counts}."
     )
