@@ -102,8 +102,8 @@ def write_report(
     lines = [
         "# A fit of the paper's size",
         "",
-        f"{options.rows:,} rows of six discount levels and {N_FEATURES} covariates, two executors of "
-        f"one core, {options.trees} trees a round, {options.nuisance_trees} for each nuisance. "
+        f"{options.rows:,} rows of six discount levels and {N_FEATURES} covariates, two executors "
+        f"of one core, {options.trees} trees a round, {options.nuisance_trees} for each nuisance. "
         "`make bench-spark-paper`.",
         "",
         "| | " + " | ".join(columns) + " |",
