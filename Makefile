@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 PEERS := $(VENV)/baselines.stamp
 FUZZER := $(VENV)/fuzz.stamp
+SPARK := $(VENV)/spark.stamp
+# PySpark is large and needs Java: its tests run where Java is, and skip, saying so, elsewhere.
+JAVA := $(shell command -v java 2> /dev/null)
+BOOSTER := $(VENV)/demo.stamp
 SECONDS ?= 60
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
 
@@ -17,11 +21,11 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 .PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
   bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-real bench-coverage \
-  examples readme wheel lock clean
+  bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-marketplace bench-real \
+  bench-coverage bench-spark bench-spark-paper examples readme wheel lock clean
 
 help:
-	@echo "make demo            set up, then learn customers' discount curves, print errors, save a plot"
+	@echo "make demo            set up, then simulate, train, select, plan, test, and write a report"
 	@echo "make test            set up, then lint, types and tests"
 	@echo "make sanitize        the core's tests with every access to memory checked, a few minutes"
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
@@ -40,9 +44,12 @@ help:
 	@echo "make bench-policy    speed of deciding on doses, beside a sort of their values"
 	@echo "make bench-ab        false alarms and coverage of A/B tests in the simulated marketplace"
 	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
+	@echo "make bench-marketplace  orders that policies bring at the same budget, beside the oracle; hours"
 	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
 	@echo "make bench-service   latency, throughput and CPU of the decision service, on loopback"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
+	@echo "make bench-spark     growth on two executors beside the local engine and Spark ML's forest"
+	@echo "make bench-spark-paper  10.7 million rows from Parquet to a saved model, hours"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -63,8 +70,13 @@ $(STAMP): $(SOURCES)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: setup
-	$(BIN)/python examples/discount_curves.py
+# XGBoost, one of the models of the demo, comes on top of the environment.
+$(BOOSTER): $(STAMP) requirements-demo.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements-demo.lock
+	touch $@
+
+demo: $(BOOSTER)
+	$(BIN)/doseforest demo --out out/demo
 
 # Without them the tests that need them say so and are skipped.
 system-packages:
@@ -81,7 +93,7 @@ types: setup
 	$(BIN)/mypy
 
 # A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
-unit: setup
+unit: setup $(if $(JAVA),$(SPARK))
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
@@ -113,7 +125,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage: $(PEERS)
+bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup
@@ -124,6 +136,16 @@ bench-splits: $(PEERS)
 
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
+
+$(SPARK): $(STAMP) requirements-spark.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
+	touch $@
+
+bench-spark: $(SPARK)
+	$(BIN)/python benchmarks/spark_growth.py
+
+bench-spark-paper: $(SPARK)
+	$(BIN)/python benchmarks/spark_paper_size.py
 
 bench-policy: setup
 	$(BIN)/python benchmarks/policy_speed.py
@@ -155,6 +177,12 @@ lock:
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-baselines.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra spark \
+	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-spark.lock
+	$(BIN)/uv pip compile --group demo --no-deps --constraint requirements-baselines.lock --universal \
+	  --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-demo.lock
 	$(BIN)/uv pip compile --group fuzz --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --output-file requirements-fuzz.lock
 

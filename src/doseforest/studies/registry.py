@@ -19,6 +19,7 @@ from doseforest.studies import (
     table1,
 )
 from doseforest.studies.coverage.study import CoverageStudy
+from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
@@ -71,7 +72,9 @@ class Measurement:
         return self.measure(request, clock), True
 
 
-STUDIES: dict[str, Study | Measurement | QiniStudy | CoverageStudy | RealStudy] = {
+AnyStudy = Study | Measurement | QiniStudy | MarketplaceStudy | CoverageStudy | RealStudy
+
+STUDIES: dict[str, AnyStudy] = {
     "table1": Study(
         "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
     ),
@@ -97,6 +100,7 @@ STUDIES: dict[str, Study | Measurement | QiniStudy | CoverageStudy | RealStudy] 
         ab_coverage.run,
         takes=("simulations",),
     ),
+    "marketplace": MarketplaceStudy("orders that policies bring at the same budget"),
     "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
     "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
     "real": RealStudy("real data beside published numbers"),

@@ -1,0 +1,1 @@
+"""A workspace told to people: one page without anything from the network."""

@@ -1,0 +1,27 @@
+"""One model is fitted and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doseforest.pipeline.models import fit_model, save_model
+from doseforest.pipeline.steps import TRAINING
+from doseforest.pipeline.tables import read_table
+
+if TYPE_CHECKING:
+    from doseforest.pipeline.config import PipelineConfig
+    from doseforest.pipeline.steps import Step
+
+
+def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
+    """Fit the model of a step on the training rows."""
+    name = str(step.model)
+    draft = drafts / Path(step.outputs[0]).name
+    if config.pipeline.engine == "spark":
+        from doseforest.pipeline.spark_training import train_on_spark
+
+        return train_on_spark(config, draft)
+    frame = read_table(config.workspace / TRAINING)
+    save_model(name, fit_model(name, frame, config), draft)
+    return {"rows": len(frame), "bytes": draft.stat().st_size}

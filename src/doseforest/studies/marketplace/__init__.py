@@ -1,0 +1,1 @@
+"""What models of discounts are worth in the marketplace, against the policy of its exact curves."""
