@@ -212,7 +212,8 @@ def report(found: dict[tuple[str, int, int], Turn], clients: int, seconds: float
         "One process on loopback, every decision stored in SQLite (WAL, synchronous FULL). Models "
         f"of {N_TREES} trees and {N_DOSES} doses, {N_FEATURES} features. CPU is the server's, per "
         f"request; {ROUNDS} turns of each, the middle one shown. Clients share the machine with "
-        f"the server, with a load of {os.getloadavg()[2]:.1f} on average over the last minutes.",
+        f"the server, whose load was {os.getloadavg()[2]:.1f} on average over the last minutes: on "
+        "a busy machine read the ratios, not the times.",
         table,
         "Server CPU of a one-unit decision by a distilled forest against one without a forest: "
         f"{worst:.2f} at worst, {verdict}.",

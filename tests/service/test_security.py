@@ -225,3 +225,21 @@ def test_metrics_need_a_key_unless_they_are_opened(client: TestClient, world: Wo
     assert client.get("/metrics", headers=world.headers("decide")).status_code == 403
     page = client.get("/metrics", headers=world.headers("report"))
     assert 'doseforest_requests_total{method="GET",route="/metrics",status="401"} 1.0' in page.text
+
+
+def test_an_unexpected_error_tells_nothing_and_is_logged(
+    client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("of ann.smith")
+
+    lines: list[str] = []
+    monkeypatch.setattr("doseforest.service.api.decisions.new_ids", broken)
+    monkeypatch.setattr(logger, "handle", lambda record: lines.append(JsonLines().format(record)))
+    answer = client.post("/v1/decision", json=unit(), headers=world.headers())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.json()["error"]["request_id"] == answer.headers["x-request-id"]
+    (logged,) = [json.loads(line) for line in lines if "unexpected" in line]
+    assert (logged["error"], logged["where"].partition(":")[0]) == ("RuntimeError", "broken")
+    assert "ann" not in answer.text + "".join(lines)

@@ -63,9 +63,11 @@ class LiveState:
         if version not in self._loaded:
             digest = find_policy(connection, version).sha256
             try:
-                self._loaded[version] = ServedPolicy(version, self._files.load(digest))
+                served = ServedPolicy(version, self._files.load(digest))
             except ValueError as error:
                 raise PolicyFileError(str(error)) from error
+            served.warm()
+            self._loaded[version] = served
         return self._loaded[version]
 
     def check(self, connection: Connection, version: int) -> None:

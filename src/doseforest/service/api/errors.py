@@ -128,8 +128,8 @@ async def _bad_file(request: Request, error: Exception) -> JSONResponse:
     return answer(request, ServiceError(409, "refused_policy", str(error)))
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    log_error("unexpected error", error, request_id=request.scope.get("request_id"))
+def unexpected(request: Request) -> JSONResponse:
+    """The answer where something is wrong with the service itself."""
     return answer(request, ServiceError(500, "internal", "Something went wrong; it was logged."))
 
 
@@ -144,7 +144,6 @@ HANDLERS = {
     CannotDecideError: _cannot_decide,
     UnknownPolicyError: _unknown,
     PolicyFileError: _bad_file,
-    Exception: _unexpected,
 }
 
 

@@ -8,10 +8,12 @@ import time
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from doseforest.service.api.errors import unexpected
 from doseforest.service.draining import draining
-from doseforest.service.logs import log
+from doseforest.service.logs import log, log_error
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SAFE_HEADERS = {
@@ -48,7 +50,7 @@ class Envelope:
         given = headers.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12)
         scope["request_id"] = request_id
-        status = 500
+        status = 0  # of what was answered
 
         async def send_on(message: Message) -> None:
             nonlocal status
@@ -63,6 +65,11 @@ class Envelope:
 
         try:
             await self._app(scope, self._limited(scope, headers, receive), send_on)
+        except Exception as error:
+            log_error("unexpected error", error, request_id=request_id)
+            if status:  # half an answer is out: the server cuts it off
+                raise
+            await unexpected(Request(scope))(scope, receive, send_on)
         finally:
             self._note(scope, status, time.perf_counter() - began)
 

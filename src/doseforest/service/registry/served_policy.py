@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,6 +105,12 @@ class ServedPolicy:
             shadow_price=decided.shadow_price,
             supported=decided.supported,
         )
+
+    def warm(self) -> None:
+        """Decide once, on nobody: the first client need not wait for what is done once."""
+        nobody = ServedUnit("", "", dict.fromkeys(self.needed.names))
+        with contextlib.suppress(Exception):  # of units that are there it may know more
+            self.choose([nobody])
 
     def curves(self, units: Sequence[ServedUnit]) -> tuple[FloatArray, list[bool]]:
         """Predicted responses, (n_units, n_doses), and which units lack features."""
