@@ -102,8 +102,8 @@ def write_report(
     lines = [
         "# A fit of the paper's size",
         "",
-        f"{options.rows:,} rows of six discount levels and {N_FEATURES} covariates, two executors of one "
-        f"core, {options.trees} trees a round, {options.nuisance_trees} for each nuisance. "
+        f"{options.rows:,} rows of six discount levels and {N_FEATURES} covariates, two executors "
+        f"of one core, {options.trees} trees a round, {options.nuisance_trees} for each nuisance. "
         "`make bench-spark-paper`.",
         "",
         "| | " + " | ".join(columns) + " |",
@@ -114,8 +114,8 @@ def write_report(
     told = ", ".join(f"{name}: {value:.3f}" for name, value in effects.items())
     lines += [
         "",
-        f"Leaves of {summary['leaf_sizes']}; members of the outcome model {summary['outcome_weights']}; "
-        f"growth {summary['growth']}.",
+        f"Leaves of {summary['leaf_sizes']}; members of the outcome model "
+        f"{summary['outcome_weights']}; growth {summary['growth']}.",
         "",
         f"Effect of a discount of 0.5: {told}. Average curve at 0.1 to 0.5: "
         f"{[round(value, 4) for value in average]}.",
