@@ -36,6 +36,10 @@ def write_rows(session: Any, n_rows: int, n_partitions: int, path: str) -> None:
     frame.write.mode("overwrite").parquet(path)
 
 
+def unit(x0: float) -> list[list[float]]:
+    return [[x0] + [0.0] * (N_FEATURES - 1)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_698_884)
@@ -83,10 +87,9 @@ def main() -> None:
         again = stage("load", lambda: GeneralizedCausalForestModel.load(saved))
         average = stage("score all rows", lambda: again.averageDoseResponse(train))
         local = again.toLocal()
-        zero, half = [[0.0] * N_FEATURES], [[1.0] + [0.0] * (N_FEATURES - 1)]
         effects = {
-            "x0 = 0 (true 0.20, at the jump)": float(local.effect(zero, 0.5, 0.0)[0]),
-            "x0 = 1 (true 0.40)": float(local.effect(half, 0.5, 0.0)[0]),
+            f"x0 = {x0:g}, true {truth}": float(local.effect(unit(x0), 0.5, 0.0)[0])
+            for x0, truth in ((-1.0, 0.2), (1.0, 0.4))
         }
     write_report(stages, options, model.summary, effects, average.tolist())
 

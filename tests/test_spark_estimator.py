@@ -185,6 +185,40 @@ def test_a_forest_from_this_machine_scores_a_frame(frame):
         GeneralizedCausalForestModel.fromLocal(3)
 
 
+def test_rows_without_weight_are_as_good_as_absent(spark):
+    from doseforest.spark import GeneralizedCausalForest
+
+    forest = GeneralizedCausalForest(
+        **SMALL, correction="none", outcomeModel="core", weightCol="weight"
+    )
+    columns = columns_of_rows(300)
+    columns["weight"] = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
+    noise = {name: own.copy() for name, own in columns.items()}
+    noise |= {"user": np.arange(300) + 1000, "spend": np.full(300, 1e6), "weight": np.zeros(300)}
+    both = {name: np.append(own, noise[name]) for name, own in columns.items()}
+    x = np.random.default_rng(2).integers(-1, 2, size=(20, 3)).astype(float)
+    np.testing.assert_allclose(
+        forest.fit(frame_of(spark, both)).toLocal().dose_response(x),
+        forest.fit(frame_of(spark, columns)).toLocal().dose_response(x),
+        atol=1e-6,
+    )
+
+
+def test_rows_of_groups_with_weights_are_learned_from(spark):
+    from doseforest.spark import GeneralizedCausalForest
+
+    columns = columns_of_rows()
+    columns["weight"] = np.random.default_rng(3).uniform(0.5, 2, N_ROWS)
+    columns["city"] = np.array([f"city {user // 3}" for user in columns["user"]])
+    given = {name: own for name, own in SMALL.items() if name != "rowIdCol"}
+    forest = GeneralizedCausalForest(
+        **given, weightCol="weight", groupCol="city", outcomeModel="core"
+    )
+    local = forest.fit(frame_of(spark, columns)).toLocal()
+    effects = local.effect([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], 8.0, 2.0)
+    np.testing.assert_allclose(effects, [18.0, 6.0], atol=3.0)  # noise of 1 in 600 rows
+
+
 def test_a_fit_reports_what_it_did_and_leaves_nothing_behind(model, frame, spark):
     summary = model.summary
     assert summary["n_rows"] == N_ROWS
