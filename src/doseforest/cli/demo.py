@@ -110,7 +110,7 @@ def _show_models(console: Console, found: Told) -> None:
 def _show_plans(console: Console, found: Told) -> None:
     table = Table(title="Plans of the same budget, per view", title_justify="left")
     for place, name in enumerate(
-        ("model", "mean discount", "promised gain", "cost", "by held-out riders", "full zones")
+        ("model", "mean discount", "promised gain", "cost", "held-out cost", "full zones")
     ):
         table.add_column(name, justify="right" if place else "left")
     for name, plan in found.plans.items():
