@@ -107,12 +107,12 @@ def dose_name(dose: Any, share: bool = True) -> str:
     """A dose as a text.
 
     >>> dose_name(0.12), dose_name([0.12, 0.0]), dose_name(5.0, share=False)
-    ('12 %', '12 + 0 %', '5')
+    ('12 %', '12+0 %', '5')
     """
     parts = dose if isinstance(dose, list) else [dose]
     if share:
-        return " + ".join(f"{100 * own:g}" for own in parts) + " %"
-    return " + ".join(f"{own:g}" for own in parts)
+        return "+".join(f"{100 * own:g}" for own in parts) + " %"
+    return "+".join(f"{own:g}" for own in parts)
 
 
 def plain_dose_name(dose: Any) -> str:
@@ -154,7 +154,10 @@ def _curves(told: Told) -> str:
     doses = np.asarray(plan["doses"])
     if doses.ndim == 2:
         return ""
-    series = {name: (doses.tolist(), own) for name, own in zip(FIFTHS, plan["curves"], strict=True)}
+    series = {
+        name: (doses.tolist(), [value - own[0] for value in own])
+        for name, own in zip(FIFTHS, plan["curves"], strict=True)
+    }
     chart = line_chart(
         series,
         x_label=told.config.columns.treatment[0].replace("_", " "),
