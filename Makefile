@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed.stamp
 PEERS := $(VENV)/baselines.stamp
 FUZZER := $(VENV)/fuzz.stamp
+SPARK := $(VENV)/spark.stamp
+# PySpark is large and needs Java: its tests run where Java is, and skip, saying so, elsewhere.
+JAVA := $(shell command -v java 2> /dev/null)
 BOOSTER := $(VENV)/demo.stamp
 SECONDS ?= 60
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml requirements.lock
@@ -15,11 +18,11 @@ export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
 export MPLBACKEND := Agg
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
-.PHONY: help setup demo test lint types unit sanitize fuzz format bench-engine bench-categories \
+.PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
+  bench-categories \
   bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
-  bench-splits bench-known bench-policy bench-ab bench-qini bench-marketplace bench-real \
-  bench-coverage examples readme \
-  wheel lock clean
+  bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-marketplace bench-real \
+  bench-coverage bench-spark bench-spark-paper examples readme wheel lock clean
 
 help:
 	@echo "make demo            set up, then simulate, train, select, plan, test, and write a report"
@@ -27,6 +30,7 @@ help:
 	@echo "make sanitize        the core's tests with every access to memory checked, a few minutes"
 	@echo "make fuzz            damaged and forged files against the loader, for SECONDS=60"
 	@echo "make setup           the environment alone, from nothing"
+	@echo "make system-packages  PostgreSQL and Chromium for the service's tests, on Debian, as root"
 	@echo "make bench-engine    speed of growth beside scikit-learn and LightGBM"
 	@echo "make bench-categories  native categories beside one-hot columns and target encodings"
 	@echo "make bench-table1    Table 1 of the GCF paper with every baseline, several hours"
@@ -42,7 +46,10 @@ help:
 	@echo "make bench-qini      Table 2 of the GCF paper, and what Qini scores are worth"
 	@echo "make bench-marketplace  orders that policies bring at the same budget, beside the oracle; hours"
 	@echo "make bench-coverage  whether intervals cover: units, averages, shifts, shapes; takes hours"
+	@echo "make bench-service   latency, throughput and CPU of the decision service, on loopback"
 	@echo "make bench-real      real data beside published numbers; DOSEFOREST_DATA names their folder"
+	@echo "make bench-spark     growth on two executors beside the local engine and Spark ML's forest"
+	@echo "make bench-spark-paper  10.7 million rows from Parquet to a saved model, hours"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
 	@echo "make readme          the table of the README, from the results of Table 1"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
@@ -71,6 +78,10 @@ $(BOOSTER): $(STAMP) requirements-demo.lock
 demo: $(BOOSTER)
 	$(BIN)/doseforest demo --out out/demo
 
+# Without them the tests that need them say so and are skipped.
+system-packages:
+	@tools/install_system_packages.sh
+
 test: lint types unit
 
 lint: setup
@@ -81,8 +92,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-unit: setup
-	$(BIN)/python -m pytest
+# A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
+unit: setup $(if $(JAVA),$(SPARK))
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 # In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
 sanitize: setup
@@ -124,8 +137,21 @@ bench-splits: $(PEERS)
 bench-known: setup
 	$(BIN)/python benchmarks/known_propensities.py
 
+$(SPARK): $(STAMP) requirements-spark.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
+	touch $@
+
+bench-spark: $(SPARK)
+	$(BIN)/python benchmarks/spark_growth.py
+
+bench-spark-paper: $(SPARK)
+	$(BIN)/python benchmarks/spark_paper_size.py
+
 bench-policy: setup
 	$(BIN)/python benchmarks/policy_speed.py
+
+bench-service: setup
+	$(BIN)/python benchmarks/service_speed.py
 
 examples: setup
 	$(BIN)/python examples/discount_curves.py
@@ -146,10 +172,14 @@ lock:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet "uv>=0.5"
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra plot \
+	  --extra service --extra postgres \
 	  --group dev --generate-hashes --no-header --no-annotate --output-file requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra baselines \
 	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-baselines.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra spark \
+	  --constraint requirements.lock --generate-hashes --no-header --no-annotate \
+	  --output-file requirements-spark.lock
 	$(BIN)/uv pip compile --group demo --no-deps --constraint requirements-baselines.lock --universal \
 	  --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --output-file requirements-demo.lock

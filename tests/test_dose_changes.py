@@ -12,9 +12,9 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.corrections.parts import out_of_bag, own_out_of_bag
-from doseforest.inference.moves import Move, shift_contrast, shift_of, slope_contrast
-from doseforest.inference.representers import known_part
-from doseforest.inference.riesz import fit_riesz_terms, representer
+from doseforest.inference.changes.moves import Move, shift_contrast, shift_of, slope_contrast
+from doseforest.inference.changes.representers import known_part
+from doseforest.inference.changes.riesz import fit_riesz_terms, representer
 from doseforest.nuisance.densities.support import dose_support
 from doseforest.simulation import DESIGNS
 from doseforest.studies.coverage.average_draws import (

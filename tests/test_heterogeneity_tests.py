@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from causal_tables import small
-from doseforest.inference.calibration import HeterogeneityTest, calibrate
+from doseforest.inference.heterogeneity.calibration import HeterogeneityTest, calibrate
+from doseforest.inference.heterogeneity.targeting import ranked_effects
 from doseforest.inference.robust_regression import robust_least_squares
-from doseforest.inference.targeting import ranked_effects
 
 
 def draw(n=500, seed=300, slope=1.0):

@@ -11,12 +11,12 @@ from causal_tables import small
 from doseforest import GeneralizedCausalForest
 from doseforest.baselines import LinearCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.inference.calibration import calibrate
-from doseforest.inference.projections import project
+from doseforest.inference.averages.projections import project
+from doseforest.inference.heterogeneity.calibration import calibrate
 from doseforest.inference.robust_regression import robust_least_squares
-from doseforest.inference.shape_projection import project as nearest
-from doseforest.inference.shape_test import measured_violations, shape_test
-from doseforest.inference.shapes import shape_constraints
+from doseforest.inference.shapes.shape_projection import project as nearest
+from doseforest.inference.shapes.shape_test import measured_violations, shape_test
+from doseforest.inference.shapes.shapes import shape_constraints
 
 
 def draw(n=200, seed=0):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
-from doseforest.inference.projections import project
+from doseforest.inference.averages.projections import project
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from doseforest.evaluation import RowEstimate, compare_qini, qini_curve
-from doseforest.inference.targeting import ranked_effects
+from doseforest.inference.heterogeneity.targeting import ranked_effects
 
 
 def brute_force(y, treated, weights, predicted, kind):

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from causal_tables import small
-from doseforest.inference.refuters import (
+from doseforest.inference.doubts.refuters import (
     REFUTERS,
     Refutation,
     given_rows,

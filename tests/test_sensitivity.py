@@ -9,9 +9,9 @@ from sklearn.linear_model import LinearRegression
 
 from causal_tables import small
 from doseforest.data.training_rows import check_training
+from doseforest.inference.doubts.omitted_variables import estimate_sensitivity
+from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
 from doseforest.inference.judged_rows import JudgedRows
-from doseforest.inference.omitted_variables import estimate_sensitivity
-from doseforest.inference.sensitivity import Benchmark, Sensitivity
 from doseforest.treatments.bases import UserFunctions
 
 

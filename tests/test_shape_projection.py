@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.isotonic import isotonic_regression
 
-from doseforest.inference.shape_projection import project, squared_distances
-from doseforest.inference.shapes import checked_shape, shape_constraints
+from doseforest.inference.shapes.shape_projection import project, squared_distances
+from doseforest.inference.shapes.shapes import checked_shape, shape_constraints
 
 SHAPES = [
     *("increasing", "decreasing", "concave", "convex"),

@@ -7,9 +7,9 @@ from sklearn.linear_model import LinearRegression
 from causal_tables import small
 from doseforest import GeneralizedCausalForest
 from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.inference.shape_test import measured_violations, shape_test
-from doseforest.inference.shaped_forest import shaped_forest, straight_between
-from doseforest.inference.shapes import checked_shape
+from doseforest.inference.shapes.shape_test import measured_violations, shape_test
+from doseforest.inference.shapes.shaped_forest import shaped_forest, straight_between
+from doseforest.inference.shapes.shapes import checked_shape
 from doseforest.studies.coverage.shape_draws import reversed_curve
 
 DOSES = np.linspace(0.0, 10.0, 21)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.dtypes import BIN_DTYPE, ROW_DTYPE
-from doseforest.engines.local import aligned_sums
+from doseforest.engines.histogram_slots import aligned_sums
 from doseforest.growth.frontier import Splits
 from doseforest.growth.statistic import MeanCurveStatistic, mean_curve_statistic
 from growth_speed.settings import N_BINS, SEED, Effort, cpu_of

@@ -30,7 +30,7 @@ from doseforest.estimation.paper_mode import PAPER, paper_rules
 from doseforest.estimation.plan import FitPlan, fit_basis
 from doseforest.evaluation.risks import effect_risk
 from doseforest.growth.distances import CURVE_DISTANCES, DistanceFunction
-from doseforest.inference.average_queries import AverageQueries
+from doseforest.inference.averages.average_queries import AverageQueries
 from doseforest.inference.trust_methods import TrustMethods
 from doseforest.inference.units.growing import check_bags, grow_bags
 from doseforest.inspection.dose_axes import dose_labels

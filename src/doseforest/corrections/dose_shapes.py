@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray, IntArray
 
@@ -27,12 +28,26 @@ class DoseShape:
         cls, functions: FloatArray, weights: FloatArray | None, orders: IntArray | None
     ) -> DoseShape:
         """Tell the shape; `orders` are those of all functions, where they are not 1, 2, …."""
-        is_indicator = np.isin(functions, (0.0, 1.0)).all(axis=0)
-        n_indicators = int(np.argmin(np.append(is_indicator, False)))
         mean = np.average(functions, axis=0, weights=weights)
-        variance = np.average((functions - mean) ** 2, axis=0, weights=weights)
-        active = np.average(functions != 0, axis=0, weights=weights)
-        n_smooth = len(mean) - n_indicators
+        return cls.of_moments(
+            is_indicator=np.asarray(np.isin(functions, (0.0, 1.0)).all(axis=0)),
+            variance=np.average((functions - mean) ** 2, axis=0, weights=weights),
+            active=np.average(functions != 0, axis=0, weights=weights),
+            orders=orders,
+        )
+
+    @classmethod
+    def of_moments(
+        cls,
+        *,
+        is_indicator: NDArray[np.bool_],
+        variance: FloatArray,
+        active: FloatArray,
+        orders: IntArray | None,
+    ) -> DoseShape:
+        """Tell the shape from what is known of each function."""
+        n_indicators = int(np.argmin(np.append(is_indicator, False)))
+        n_smooth = len(variance) - n_indicators
         if orders is None:
             own, split_order = np.arange(1, n_smooth + 1), SPLIT_ORDER
         else:

@@ -26,6 +26,7 @@ from doseforest.corrections.sieve_forests import (
     SieveRound,
     sieve_curves,
 )
+from doseforest.corrections.sieve_readings import offset_readings, plain_readings
 from doseforest.curve_forest import CurveForest
 from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray, IntArray
@@ -33,7 +34,6 @@ from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.timing import Stopwatch
 from doseforest.treatments.bases import FittedBasis
 
-RIDGE = 10.0  # rows' worth of shrinkage of a coefficient
 SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
 
@@ -189,12 +189,12 @@ def _stack_forests(
     """Weigh every reading of every forest; also what they add to the rows, out of bag."""
     spread = rows.leaf_mean(sums.centred**2) / sums.shape.active
     overall = rows.leaf_mean(sums.channels)[None]
-    readings = [_offsets(sums.shape, spread, rows.n_rows, "everyone")]
+    readings = [offset_readings(sums.shape, spread, rows.n_rows, "everyone")]
     for forest in grown:
         label = f"leaves of {forest.min_node_size}"
         n_effective = effective_rows(forest, rows.effect_features)
-        offsets = _offsets(sums.shape, spread, n_effective, label)
-        readings.append([*offsets, *_plain(sums.shape, label)])
+        offsets = offset_readings(sums.shape, spread, n_effective, label)
+        readings.append([*offsets, *plain_readings(sums.shape, label)])
 
     def averages(forest: CurveForest | None) -> FloatArray:
         if forest is None:
@@ -230,31 +230,6 @@ def _stack_forests(
             forests.append(SieveForest(source.forest_, *map(tuple, zip(*used, strict=True))))
     names = tuple(reading.name for own in readings for reading in own)
     return SieveRound(tuple(forests), constant, stack, names), total
-
-
-def _offsets(shape: DoseShape, spread: FloatArray, n_effective: float, label: str) -> list[Reading]:
-    """Offsets in functions up to the first, the third and the last order, beside indicators.
-
-    The penalty is in rows at which a function is not 0, against its spread there: RIDGE rows for
-    indicators and for a few functions, k^3 rows for one of order k of all. Units that could not
-    have had the dose of an indicator bring next to nothing to its moments: without the penalty
-    noise would be divided by next to nothing.
-    """
-    readings = []
-    for n_used in shape.sizes(1, shape.split_order):
-        rows = np.full(n_used, RIDGE)
-        if n_used > shape.n_used(shape.split_order):
-            rows[shape.n_indicators :] = shape.orders**3.0
-        penalty = tuple((rows * spread[:n_used] / n_effective).tolist())
-        readings.append(Reading(f"offset of {n_used}, {label}", n_used, penalty))
-    return readings
-
-
-def _plain(shape: DoseShape, label: str) -> list[Reading]:
-    """Mean curves in functions up to the third and the last order, beside indicators."""
-    return [
-        Reading(f"mean of {size}, {label}", size, None) for size in shape.sizes(shape.split_order)
-    ]
 
 
 def effective_rows(forest: CurveForest, X: FloatArray) -> float:

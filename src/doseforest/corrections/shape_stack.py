@@ -75,11 +75,11 @@ def stack_shapes(
     folds = (np.arange(len(target)) if clusters is None else clusters) % N_FOLDS
     # The triangle of a QR factorisation has the same least squares problem in a few rows.
     triangles = [np.linalg.qr(system[folds == fold], mode="r") for fold in range(N_FOLDS)]
-    shares = _shares_up_to_one(triangles)
+    shares = shares_up_to_one(triangles)
     gain = np.empty(len(target))
     for fold in range(N_FOLDS):
         own = folds == fold
-        others = _shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
+        others = shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
         gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others) ** 2
     t_value = _t_value(gain * root**2, clusters)
     strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
@@ -94,7 +94,7 @@ def stack_shapes(
     )
 
 
-def _shares_up_to_one(triangles: Sequence[Any]) -> FloatArray:
+def shares_up_to_one(triangles: Sequence[Any]) -> FloatArray:
     """Shares from the triangles of some rows, the target last."""
     triangle = np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
     columns, target = triangle[:, :-1], triangle[:, -1]

@@ -83,10 +83,10 @@ def fit_bins(
     sample = np.concatenate(kept)
     if weights is not None and keep is not None:
         weights = weights[keep]
-    edges = [_feature_edges(column, weights, max_bins) for column in sample.T]
+    edges = [feature_edges(column, weights, max_bins) for column in sample.T]
     if keep is not None:
         for feature, levels in _all_levels(source, sample, max_bins).items():
-            edges[feature] = _midpoints(levels[:-1], levels[1:])
+            edges[feature] = midpoints(levels[:-1], levels[1:])
     for feature, labels in categories_of(source).items():
         edges[feature] = 0.5 + np.arange(min(len(labels), MAX_CATEGORIES) - 1, dtype=np.float64)
     starts = np.cumsum([0, *(len(own) for own in edges)], dtype=np.int64)
@@ -111,14 +111,20 @@ def _all_levels(source: BlockSource, sample: FloatArray, max_bins: int) -> dict[
 
 
 def _sampled_rows(n_rows: int, row_ids: IntArray | None, seed: int) -> NDArray[np.bool_] | None:
+    ids = np.arange(n_rows) if row_ids is None else row_ids
+    return sampled_ids(ids, n_rows, seed)
+
+
+def sampled_ids(ids: IntArray, n_rows: int, seed: int) -> NDArray[np.bool_] | None:
+    """Which ids are in the sample of a table with so many rows; None: all of them."""
     if n_rows <= SAMPLE_ROWS:
         return None
-    ids = np.arange(n_rows) if row_ids is None else row_ids
     key = stream(seed, DRAW_BIN_SAMPLE, np.zeros(1, np.uint64))
     return uniform(draw(key, ids.astype(np.uint64))) < SAMPLE_ROWS / n_rows
 
 
-def _feature_edges(values: FloatArray, weights: ChannelArray | None, max_bins: int) -> FloatArray:
+def feature_edges(values: FloatArray, weights: ChannelArray | None, max_bins: int) -> FloatArray:
+    """Upper edges of the bins of one feature; NaN is missing."""
     present = ~np.isnan(values)
     if weights is not None:
         present &= weights > 0
@@ -132,9 +138,9 @@ def _feature_edges(values: FloatArray, weights: ChannelArray | None, max_bins: i
     if len(distinct) < 2:
         return np.empty(0)
     if len(distinct) <= max_bins:
-        return _midpoints(distinct[:-1], distinct[1:])
+        return midpoints(distinct[:-1], distinct[1:])
     cut = _quantile_cuts(mass, max_bins)
-    return _midpoints(distinct[cut], distinct[cut + 1])
+    return midpoints(distinct[cut], distinct[cut + 1])
 
 
 def _quantile_cuts(mass: FloatArray, max_bins: int) -> IntArray:
@@ -154,6 +160,7 @@ def _quantile_cuts(mass: FloatArray, max_bins: int) -> IntArray:
     return np.unique(cuts[cuts < len(mass) - 1])
 
 
-def _midpoints(low: FloatArray, high: FloatArray) -> FloatArray:
+def midpoints(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Middles between values and the next higher ones, never equal to the higher."""
     middle = low / 2 + high / 2  # halves first: the sum could overflow
     return np.where((middle >= low) & (middle < high), middle, low)

@@ -15,6 +15,7 @@ HONESTY_CODES: dict[str, int] = {"none": 0, "tree": 1, "forest": 2}
 
 DRAW_NODE = 5
 DRAW_BIN_SAMPLE = 6
+DRAW_FOLD = 7
 _GOLDEN = 0x9E3779B97F4A7C15
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.data.sampling import SamplingPlan, root_keys
 from doseforest.dtypes import Array, FloatArray, IntArray, SetArray, set_words
+from doseforest.engines.histogram_slots import HistogramSlots
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.grower import StopRules
 from doseforest.growth.guards import SplitGuard, first_passing
@@ -20,7 +19,6 @@ from doseforest.leaves.leaf_sums import LeafRows, LeafSums, fill_leaves
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
 ROWS_PER_BIN_TO_KEEP = 4
-_CACHE_LINE = 64
 CANDIDATES = 5  # splits of a node that a guard may refuse before the node stays a leaf
 FAMILIES_AT_ONCE = 8192  # bounds the lists of a batch, not the histograms: those live in tiles
 
@@ -82,7 +80,7 @@ class LocalEngine:
         self._compiled = isinstance(statistic.distance, str)
         self._rows = np.empty(0, np.uint32)
         self._tree_features = np.empty((0, mtry), np.int32)
-        self._slots = _HistogramSlots(0, self._cells, statistic.channels.shape[1])
+        self._slots = HistogramSlots(0, self._cells, statistic.channels.shape[1])
 
     @property
     def capacity(self) -> int:
@@ -106,17 +104,20 @@ class LocalEngine:
         counts = np.empty(len(trees), np.int64)
         _core.count_rows(plan, trees, self._ids, self._n_threads, counts)
         ends = np.cumsum(counts)
-        self._rows = np.empty(int(ends[-1]), np.uint32)
-        _core.draw_rows(plan, trees, self._ids, self._n_threads, ends - counts, self._rows)
-        if self._growing is not None:
-            self._rows = self._growing[self._rows]
+        rows = np.empty(int(ends[-1]), np.uint32)
+        _core.draw_rows(plan, trees, self._ids, self._n_threads, ends - counts, rows)
+        self.plant_rows(trees, rows if self._growing is None else self._growing[rows])
+        return counts
+
+    def plant_rows(self, trees: IntArray, rows: NDArray[np.uint32]) -> None:
+        """Take rows that were drawn already; `trees` tells whose they are, one after another."""
+        self._rows = rows
         if self._mtry < len(self._n_bins) and self._mtry_per_tree:
             self._tree_features = self._draw_features(root_keys(self._plan.seed, trees))
-        n_slots = self._n_slots(int(ends[-1]))
+        n_slots = self._n_slots(len(rows))
         if n_slots > self._slots.n_slots:  # otherwise the memory of the group before serves again
-            self._slots = _HistogramSlots(n_slots, self._cells, self._slots.sums.shape[2])
+            self._slots = HistogramSlots(n_slots, self._cells, self._slots.sums.shape[2])
         self._slots.clear()
-        return counts
 
     def best_splits(self, families: Frontier, nodes: SearchNodes) -> Splits:
         """Find the best split of each node."""
@@ -270,67 +271,3 @@ class LocalEngine:
             self._categorical,
             self._n_candidates,
         )
-
-
-class _HistogramSlots:
-    """Kept histograms: which node's lies where. Whether one is kept changes no result."""
-
-    def __init__(self, n_slots: int, n_cells: int, n_channels: int) -> None:
-        self.n_slots = n_slots
-        self.sums = aligned_sums((n_slots, n_cells, n_channels))
-        self.counts = np.empty((n_slots, n_cells), np.uint32)
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget all nodes."""
-        self._free = list(range(self.n_slots))
-        self._used_up: list[int] = []  # free from the next batch on: this one still reads them
-        self._slot_of_node: dict[int, int] = {}
-
-    def of(self, nodes: IntArray) -> IntArray:
-        """Slot of each node, -1 where none is kept."""
-        slots = self._slot_of_node
-        return np.array([slots.get(node, -1) for node in nodes.tolist()], np.int64)
-
-    def assign(self, families: Frontier, min_rows: int) -> IntArray:
-        """Give slots to the children worth keeping, (n_families, 2).
-
-        The larger child takes over its parent's slot, where it is subtracted in place.
-        """
-        self._free += self._used_up
-        self._used_up.clear()
-        sizes = np.stack([families.middle - families.start, families.end - families.middle], axis=1)
-        wanted = families.searched & (sizes >= min_rows)
-        larger = (sizes[:, 1] >= sizes[:, 0]).astype(np.int64)
-        slots = np.full((len(families), 2), -1, np.int64)
-        inherited = {
-            family: self._slot_of_node.pop(parent)
-            for family, parent in enumerate(families.parent.tolist())
-            if parent in self._slot_of_node
-        }
-        for family, side in np.argwhere(wanted).tolist():
-            if side == larger[family] and family in inherited:
-                slot = inherited.pop(family)
-            elif self._free:
-                slot = self._free.pop()
-            else:
-                continue
-            slots[family, side] = slot
-            self._slot_of_node[int(families.left[family]) + side] = slot
-        self._used_up += inherited.values()
-        return slots
-
-    def release(self, nodes: IntArray) -> None:
-        """Free the slots of nodes whose children will not be searched."""
-        if self._slot_of_node:
-            for node in nodes.tolist():
-                if node in self._slot_of_node:
-                    self._free.append(self._slot_of_node.pop(node))
-
-
-def aligned_sums(shape: tuple[int, int, int]) -> FloatArray:
-    """Sums that start on a cache line; inside one, accumulation takes a fifth longer."""
-    n_bytes = 8 * math.prod(shape)
-    memory = np.empty(n_bytes + _CACHE_LINE, np.uint8)
-    start = -memory.ctypes.data % _CACHE_LINE
-    return memory[start : start + n_bytes].view(np.float64).reshape(shape)

@@ -14,7 +14,7 @@ import numpy as np
 from doseforest.data.checks import checked_columns, checked_weights
 from doseforest.dtypes import FloatArray
 from doseforest.evaluation.qini.arms import one_dose, own_chances
-from doseforest.inference.contrast_scores import said_by_residuals
+from doseforest.inference.heterogeneity.contrast_scores import said_by_residuals
 from doseforest.inference.judged_rows import training_rows_judged
 from doseforest.treatments.grids import check_doses
 from doseforest.treatments.vectors import MAX_COMPONENTS, vectors

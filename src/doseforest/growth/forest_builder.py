@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,15 @@ from doseforest.dtypes import (
     no_sets,
 )
 from doseforest.growth.grower import Engine, StopRules, grow_trees
-from doseforest.growth.node_table import prune_and_order
+from doseforest.growth.node_table import NodeTable, prune_and_order
 from doseforest.timing import Stopwatch
+
+
+class GrowGroup(Protocol):
+    """Grows a group of trees to the end; `grow_trees` is one."""
+
+    def __call__(self, engine: Any, rules: StopRules, *, seed: int, trees: IntArray) -> NodeTable:
+        """Return the nodes of the trees, their roots first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +54,13 @@ def build_trees(
     trees_at_once: int,
     on_progress: Callable[[int], None],
     stopwatch: Stopwatch,
+    grow: GrowGroup = grow_trees,
 ) -> GrownTrees:
-    """Grow all trees, a group at a time."""
+    """Grow all trees, a group at a time; `grow` may be another way to the same trees."""
     groups = []
     for first in range(0, n_trees, trees_at_once):
         trees = np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
-        groups.append(_grow_group(engine, rules, bins, seed, trees, stopwatch))
+        groups.append(_grow_group(engine, rules, bins, seed, trees, stopwatch, grow))
         on_progress(len(trees))
     return _join(groups)
 
@@ -63,9 +72,10 @@ def _grow_group(
     seed: int,
     trees: IntArray,
     stopwatch: Stopwatch,
+    grow: GrowGroup,
 ) -> GrownTrees:
     with stopwatch("growth"):
-        table = grow_trees(engine, rules, seed=seed, trees=trees)
+        table = grow(engine, rules, seed=seed, trees=trees)
         records = table.records(bins)
     n_leaves = int(((records["flags"] & LEAF) > 0).sum())
     with stopwatch("leaves"):

@@ -93,14 +93,21 @@ class Splits:
 
 def root_frontier(seed: int, trees: IntArray, starts: IntArray, ends: IntArray) -> Frontier:
     """Families of the roots of a group of trees."""
-    n = len(trees)
-    roots = np.arange(n, dtype=np.int64)
-    keys = root_keys(seed, trees)
+    depth = np.zeros(len(trees), np.int64)
+    return lone_frontier(root_keys(seed, trees), depth, starts, ends)
+
+
+def lone_frontier(
+    keys: NDArray[np.uint64], depth: IntArray, starts: IntArray, ends: IntArray
+) -> Frontier:
+    """Families of nodes without a sibling, numbered from 0: roots, or what subtrees start from."""
+    n = len(keys)
+    numbers = np.arange(n, dtype=np.int64)
     return Frontier(
-        tree=roots,
+        tree=numbers,
         parent=np.full(n, -1, np.int64),
-        left=roots,
-        depth=np.zeros(n, np.int64),
+        left=numbers,
+        depth=depth,
         start=starts,
         middle=ends,
         end=ends,

@@ -67,7 +67,12 @@ def grow_trees(engine: Engine, rules: StopRules, *, seed: int, trees: IntArray) 
     n_rows = engine.plant(trees)
     ends = np.cumsum(n_rows)
     table = NodeTable(len(trees), set_words=engine.set_words)
-    roots = root_frontier(seed, trees, ends - n_rows, ends)
+    grow_below(engine, rules, root_frontier(seed, trees, ends - n_rows, ends), table)
+    return table
+
+
+def grow_below(engine: Engine, rules: StopRules, roots: Frontier, table: NodeTable) -> None:
+    """Grow whatever comes below some nodes of a table, whose rows the engine has."""
     frontier = _admitted(roots, rules)
     stack = [frontier] if len(frontier) else []
     while stack:
@@ -84,7 +89,6 @@ def grow_trees(engine: Engine, rules: StopRules, *, seed: int, trees: IntArray) 
         engine.forget(np.setdiff1d(children.parent, admitted.parent))
         if len(admitted):
             stack.append(admitted)
-    return table
 
 
 def _pop(stack: list[Frontier], capacity: int) -> Frontier:

@@ -47,6 +47,19 @@ class NodeTable:
         self._sets[nodes] = splits.sets
         return left
 
+    def graft(self, leaves: IntArray, grown: NodeTable) -> None:
+        """Put trees that were grown apart, as many as there are leaves, in the place of leaves."""
+        first = self.n_nodes
+        places = np.append(leaves, first + np.arange(grown.n_nodes - len(leaves)))
+        self.n_nodes += grown.n_nodes - len(leaves)
+        while len(self._left) < self.n_nodes:
+            self._double()
+        shift = first - len(leaves)  # children are never roots
+        self._cut[places] = grown.cut
+        self._gain[places] = grown.gain
+        self._left[places] = np.where(grown.left < 0, -1, grown.left + shift)
+        self._sets[places] = grown.all_sets
+
     def _double(self) -> None:
         self._cut = np.concatenate([self._cut, np.zeros_like(self._cut)])
         self._gain = np.concatenate([self._gain, np.zeros_like(self._gain)])
@@ -75,10 +88,14 @@ class NodeTable:
         return chosen
 
     @property
+    def all_sets(self) -> SetArray:
+        """Set of every node, zeros where it is not split by one; no words without categories."""
+        return self._sets[: self.n_nodes]
+
+    @property
     def sets(self) -> SetArray | None:
         """Sets of the categorical nodes, in node order; None where there cannot be any."""
-        sets = self._sets[: self.n_nodes]
-        return sets[self.is_categorical] if sets.shape[1] else None
+        return self.all_sets[self.is_categorical] if self._sets.shape[1] else None
 
     def records(self, bins: FeatureBins) -> Array:
         """Return the nodes as NODE_DTYPE records; leaves and sets are numbered in node order."""

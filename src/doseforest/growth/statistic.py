@@ -139,7 +139,7 @@ def mean_curve_statistic(
         scale = _root_spread(curves, centre, weights, quadrature, distance)
     noise = 0.0
     if weights is not None:
-        noise = _rounding_noise(channels[:, : len(quadrature)], quadrature, distance)
+        noise = rounding_noise(channels[:, : len(quadrature)], quadrature, distance)
     return MeanCurveStatistic(
         channels=channels,
         centre=centre,
@@ -176,7 +176,7 @@ def _root_spread(
     return float(np.sort(distances).sum() / total)
 
 
-def _rounding_noise(
+def rounding_noise(
     curves: ChannelArray, quadrature: FloatArray, distance: str | DistanceFunction
 ) -> float:
     """Distance of two curves that differ by what rounding to the grid may have done to them."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from doseforest.inference.doubt_methods import DoubtMethods
-from doseforest.inference.heterogeneity_methods import HeterogeneityMethods
-from doseforest.inference.shape_methods import ShapeMethods
+from doseforest.inference.doubts.doubt_methods import DoubtMethods
+from doseforest.inference.heterogeneity.heterogeneity_methods import HeterogeneityMethods
+from doseforest.inference.shapes.shape_methods import ShapeMethods
 
 
 class TrustMethods(ShapeMethods, HeterogeneityMethods, DoubtMethods):

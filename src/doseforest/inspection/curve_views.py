@@ -11,11 +11,12 @@ import numpy as np
 
 from doseforest.data.feature_places import feature_places
 from doseforest.dtypes import FloatArray
-from doseforest.inspection import curve_plots, effect_plots, interval_plots
+from doseforest.inspection import curve_plots, effect_plots
 from doseforest.inspection.curve_plots import UnitColours, spread_units
 from doseforest.inspection.dose_axes import DoseAxes, known_axes
 from doseforest.inspection.dose_paths import dose_path
 from doseforest.inspection.effect_importance import check_method, correction_importance
+from doseforest.inspection.interval_views import IntervalViews, checked_units
 from doseforest.inspection.nodes import feature_label
 from doseforest.inspection.pictures import pyplot
 from doseforest.inspection.surface_views import SurfaceViews
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from doseforest.prediction.effect_forest import EffectForest
 
 
-class CurveViews(SurfaceViews):
+class CurveViews(IntervalViews, SurfaceViews):
     """What can be seen of a forest of effects; `_model` is the forest itself."""
 
     __slots__ = ()
@@ -145,7 +146,7 @@ class CurveViews(SurfaceViews):
             return ax
         top = int(np.argmax(path.places))
         gain = everyone[:, top] - (0.0 if effects else start[:, 0])
-        shown = spread_units(gain, n_shown) if units is None else _checked_units(units, len(table))
+        shown = spread_units(gain, n_shown) if units is None else checked_units(units, len(table))
         colours = self._colours(color_by, table, gain, path.doses[top])
         if colours is not None:
             colours = UnitColours(colours.values[shown], colours.label)
@@ -200,61 +201,6 @@ class CurveViews(SurfaceViews):
             ax=ax,
         )
 
-    def plot_effect_bands(
-        self,
-        X: Any,
-        units: Any = (0,),
-        *,
-        doses: Any = None,
-        coverage: float = 0.95,
-        ax: Any | None = None,
-    ) -> Any:
-        """Draw effects of a few units against the baseline, with intervals and bands.
-
-        Needs ``inference="bags"``. Lines are the debiased effects that intervals are centred on;
-        dashed is what `effect` answers.
-
-        Parameters
-        ----------
-        X : table of shape (n_units, n_features)
-        units : sequence of ints, default=(0,)
-            Rows of X to draw, at most six.
-        doses : array of shape (n_doses,), optional
-            By default over the forest's grid. Doses have one component.
-        coverage : float, default=0.95
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        The axes.
-        """
-        pyplot()
-        model, axes = self._model, self._axes
-        table = np.concatenate([block for _, block in model.checked_table(X).blocks()])
-        shown = _checked_units(units, len(table))
-        if model.n_components > 1 or len(shown) > interval_plots.MOST_UNITS:
-            raise ValueError(
-                f"The 'units' parameter must hold at most {interval_plots.MOST_UNITS} units of a "
-                f"forest whose doses have one component. Got {len(shown)} units and "
-                f"{model.n_components} component(s) instead."
-            )
-        path = dose_path(model, axes, doses=doses)
-        plain = replace(model, output="default")
-        found = plain.effect_inference(table[shown], doses=path.doses)
-        curves = plain.dose_response(table[shown], np.append(path.doses, model.baseline))
-        outcome = f"effect on {axes.outcome} against {axes.told(model.baseline, 6)}"
-        return interval_plots.plot_unit_bands(
-            path.places,
-            found.estimate,
-            found.interval(coverage),
-            found.band(coverage),
-            curves[:, :-1] - curves[:, -1:],
-            replace(path.marks, outcome=outcome),
-            names=[f"unit {unit}" for unit in shown],
-            coverage=coverage,
-            ax=ax,
-        )
-
     def plot_importance(
         self, importance: Any = "gain", *, n_shown: int = 15, ax: Any | None = None
     ) -> Any:
@@ -295,14 +241,3 @@ class CurveViews(SurfaceViews):
         places = feature_places([feature], name, model.feature_names, model.n_features)
         assert places is not None  # a feature was given
         return int(places[0])
-
-
-def _checked_units(units: Any, n_units: int) -> Any:
-    places = np.atleast_1d(np.asarray(units))
-    wrong = places.ndim != 1 or not len(places) or places.dtype.kind not in "iu"
-    if wrong or places.min() < 0 or places.max() >= n_units:
-        raise ValueError(
-            f"The 'units' parameter must hold rows of X, ints from 0 to {n_units - 1}. "
-            f"Got {units!r} instead."
-        )
-    return places

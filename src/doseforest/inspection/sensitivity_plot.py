@@ -9,7 +9,7 @@ import numpy as np
 from doseforest.inspection.pictures import BLUE, INK, RED, plain_axes
 
 if TYPE_CHECKING:
-    from doseforest.inference.sensitivity import Sensitivity
+    from doseforest.inference.doubts.sensitivity import Sensitivity
 
 N_STRENGTHS = 81
 LEAST_DRAWN = 0.02

@@ -8,6 +8,7 @@ not seen says of the terms is said without its help, but for its part in the mai
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -121,36 +122,62 @@ def search_knots(
     >>> np.unique(knots["step"].knot.round(2))
     array([0.3])
     """
-    n_searches = n_folds + 1
-    found: dict[str, list[Found]] = {kind: [[] for _ in range(n_searches)] for kind in KINDS}
+    search = KnotSearch(n_folds)
     for feature in searched:
         column = values[:, feature]
-        edges = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
-        cells = folds * (len(edges) + 1) + np.searchsorted(edges, column)
-        shape = n_folds, len(edges) + 1
-        for function in functions.T:
-            by_fold = _sums_above(column, function, residual, weights, cells, shape)
-            for search in range(n_searches):
-                kept = [fold for fold in range(n_folds) if fold != search]
+        edges = knot_edges(column)
+        sums = [
+            sums_above(column, function, residual, weights, folds, n_folds, edges)
+            for function in functions.T
+        ]
+        search.add(int(feature), edges, sums)
+    return search.found()
+
+
+def knot_edges(column: FloatArray) -> FloatArray:
+    """Places at which a covariate may have a knot: up to 254 quantiles."""
+    return np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
+
+
+class KnotSearch:
+    """Searches without each fold and with all, from sums by fold."""
+
+    def __init__(self, n_folds: int) -> None:
+        self._n_folds = n_folds
+        self._found: dict[str, list[Found]] = {
+            kind: [[] for _ in range(n_folds + 1)] for kind in KINDS
+        }
+
+    def add(self, feature: int, edges: FloatArray, sums: Iterable[FloatArray]) -> None:
+        """Search a covariate; `sums` has one array (6, n_folds, n_bins) per dose function."""
+        for by_fold in sums:
+            for search in range(self._n_folds + 1):
+                kept = [fold for fold in range(self._n_folds) if fold != search]
                 own = _Sums(*by_fold[:, kept].sum(axis=1))
                 lines = own.lines
                 for kind, explained in KINDS.items():
                     gains = explained(own, edges, lines)
                     best = int(gains.argmax())
                     if gains[best] > 0:
-                        found[kind][search].append((gains[best], int(feature), edges[best]))
-    return {kind: _merged(searches) for kind, searches in found.items()}
+                        self._found[kind][search].append((gains[best], feature, edges[best]))
+
+    def found(self) -> dict[str, FoundKnots]:
+        """The best knots of each kind, of all covariates."""
+        return {kind: _merged(searches) for kind, searches in self._found.items()}
 
 
-def _sums_above(
+def sums_above(
     column: FloatArray,
     function: FloatArray,
     residual: FloatArray,
     weights: FloatArray,
-    cells: IntArray,
-    shape: tuple[int, int],
+    folds: IntArray,
+    n_folds: int,
+    edges: FloatArray,
 ) -> FloatArray:
     """Sums over the rows of each fold in a bin or any above it, (6, n_folds, n_bins)."""
+    shape = n_folds, len(edges) + 1
+    cells = folds * shape[1] + np.searchsorted(edges, column)
     square, outcome = weights * function**2, weights * function * residual
     summed = (weights, square, square * column, square * column**2, outcome, outcome * column)
     in_bin = np.stack([np.bincount(cells, own, shape[0] * shape[1]) for own in summed])

@@ -90,7 +90,7 @@ def fit_spline_core(
     response, importance = y, weights
     if binary:
         moments = _main_moments(mains, y, weights, folds)
-        penalty = mains.penalty(_choose_curvature(mains, moments))
+        penalty = mains.penalty(choose_curvature(mains, moments))
         start = fit_logistic(mains.mains, mains.n_mains, y, weights, penalty)
         response, importance = start.working(y, COUNTED_VARIANCE)
         importance = importance * weights
@@ -101,13 +101,13 @@ def fit_spline_core(
             refitted = _logistic_refit(choice, fit, y, weights) if binary else fit.coefficients
             coefficients[fit.columns] += share * refitted
     coefficients[0] += _level(choice, coefficients, y, weights) if binary else level
-    return _assemble(choice.design, choice.pool, coefficients, binary)
+    return assemble_core(choice.design, choice.pool, coefficients, binary)
 
 
 def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: IntArray) -> _Choice:
     """Add terms to the main effects by least squares, with knots at quintiles and with all."""
     mains = _main_moments(linear, y, weights, folds)
-    penalty = linear.penalty(_choose_curvature(linear, mains))
+    penalty = linear.penalty(choose_curvature(linear, mains))
     hinges, steps = _search(linear, mains, penalty, y, weights, folds)
     design = replace(linear, terms=linear.terms.with_knots(hinges, steps))
     screening = screen(design, mains, y, weights, folds)
@@ -117,8 +117,8 @@ def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: Int
             for fold, known in terms.items()
         }
         for terms in (
-            _known_terms(linear.terms, hinges.none(), steps.none()),
-            _known_terms(linear.terms, hinges, steps),
+            known_terms(linear.terms, hinges.none(), steps.none()),
+            known_terms(linear.terms, hinges, steps),
         )
     ]
     pool = np.unique(np.concatenate([own for each in screened for own in each.values()]))
@@ -159,13 +159,14 @@ def _search(
     return knots["hinge"], knots["step"]
 
 
-def _known_terms(
+def known_terms(
     linear: CovariateTerms, hinges: FoundKnots, steps: FoundKnots
 ) -> dict[int | None, NDArray[np.bool_]]:
     """Terms that are known without each fold, and with all rows."""
     first = linear.n_linear + len(linear.hinge_knot)
     known = {}
-    for search, fold in enumerate([*range(N_FOLDS), None]):
+    n_folds = len(hinges.found) - 1
+    for search, fold in enumerate([*range(n_folds), None]):
         known[fold] = np.concatenate(
             [
                 np.ones(first, bool),
@@ -177,11 +178,12 @@ def _known_terms(
     return known
 
 
-def _choose_curvature(design: Design, mains: FoldMoments) -> float:
+def choose_curvature(design: Design, mains: FoldMoments) -> float:
+    """Penalty on the roughness of the average curve with the smallest error on folds not seen."""
     errors = []
     for curvature in CURVATURES:
         error = 0.0
-        for fold in range(N_FOLDS):
+        for fold in range(mains.n_folds):
             rest = mains.without(fold)
             penalty = rest.weight[0] * design.penalty(curvature)
             error += mains.squared_error(fold, solve(rest, penalty))
@@ -210,7 +212,10 @@ def _level(choice: _Choice, coefficients: FloatArray, y: FloatArray, weights: Fl
     return level_shift(linear, y, weights)
 
 
-def _assemble(design: Design, pool: IntArray, coefficients: FloatArray, binary: bool) -> SplineCore:
+def assemble_core(
+    design: Design, pool: IntArray, coefficients: FloatArray, binary: bool
+) -> SplineCore:
+    """The fitted core of a design: coefficients of the main effects, then of the pool."""
     n_linear, n_functions = design.terms.n_linear, design.basis.n_functions
     term_coefficients = np.zeros((design.terms.n_terms, design.n_products))
     term_coefficients[:n_linear, 0] = coefficients[n_functions : design.n_mains]

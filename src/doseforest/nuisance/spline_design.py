@@ -94,7 +94,11 @@ class Screening:
     squares: FloatArray  # (n_folds, n_candidates)
 
     def best(
-        self, fold: int | None, penalty: FloatArray, allowed: NDArray[np.bool_]
+        self,
+        fold: int | None,
+        penalty: FloatArray,
+        allowed: NDArray[np.bool_],
+        most: int = MAX_SCREENED,
     ) -> NDArray[np.int64]:
         """Candidates most correlated with the outcome once the main effects are taken out.
 
@@ -106,6 +110,8 @@ class Screening:
             On the main effects, per row.
         allowed : array of shape (n_candidates,)
             Which candidates there are to choose from.
+        most : int
+            How many to choose.
         """
         mains = self.mains.without(fold)
         kept = [f for f in range(self.mains.n_folds) if f != fold]
@@ -117,7 +123,7 @@ class Screening:
         outcome = self.with_outcome[kept].sum(axis=0) - projected.T @ mains.cross[0]
         usable = allowed & (left > 1e-8 * np.maximum(squares, 1e-300))
         scores = np.where(usable, outcome**2 / np.where(usable, left, 1.0), -1.0)
-        order = np.argsort(-scores, kind="stable")[:MAX_SCREENED]
+        order = np.argsort(-scores, kind="stable")[:most]
         return np.sort(order[scores[order] > 0])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from doseforest.data.categories import recoded
 from doseforest.data.table import BlockSource, Categories, as_table
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.inference.shift_effects import ShiftEffects
+from doseforest.inference.changes.shift_effects import ShiftEffects
 from doseforest.inference.units.bags import UnitBags
 from doseforest.inference.units.methods import UnitIntervals
 from doseforest.inspection.curve_views import CurveViews

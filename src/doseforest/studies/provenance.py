@@ -19,7 +19,7 @@ PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml"
 # Parts of the package that no fit of a forest depends on.
 BESIDE_FITS = (
     *("baselines", "cli", "datasets", "evaluation", "experiments", "inference", "inspection"),
-    *("pipeline", "policy", "simulation", "studies"),
+    *("pipeline", "policy", "service", "simulation", "spark", "studies"),
 )
 
 

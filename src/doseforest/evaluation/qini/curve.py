@@ -11,8 +11,8 @@ from doseforest.dtypes import FloatArray, IntArray
 from doseforest.evaluation.estimates import RowEstimate
 from doseforest.evaluation.qini.gains import Gains, Ranking
 from doseforest.evaluation.qini.tenths import UpliftTable, uplift_table
+from doseforest.inference.heterogeneity.targeting import RankedEffects, ranked_effects
 from doseforest.inference.intervals import normal_quantile
-from doseforest.inference.targeting import RankedEffects, ranked_effects
 from doseforest.treatments.vectors import dose_text
 
 BAND_SHARES = np.arange(1, 21) / 20  # at which bands are told

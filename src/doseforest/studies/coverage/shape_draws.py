@@ -11,8 +11,8 @@ import numpy as np
 
 from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.dtypes import FloatArray
-from doseforest.inference.shape_test import shape_test
-from doseforest.inference.shapes import Shape
+from doseforest.inference.shapes.shape_test import shape_test
+from doseforest.inference.shapes.shapes import Shape
 from doseforest.studies.coverage.average_draws import cheap_forest
 
 LEVEL = 0.05

@@ -1,0 +1,100 @@
+"""A cluster of processes on this machine and what it costs: processor time, memory, shuffles."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def cluster(n_executors: int, memory_mb: int, **settings: str) -> Iterator[Any]:
+    """A session on so many executors of one core each; its files are gone afterwards."""
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+        os.environ["SPARK_WORKER_DIR"] = f"{folder}/work"
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master(f"local-cluster[{n_executors},1,{memory_mb}]")
+        fixed = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "ERROR",
+            "spark.driver.memory": "2g",
+            "spark.executor.memory": f"{memory_mb}m",
+            "spark.executorEnv.OMP_NUM_THREADS": "1",
+            "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent),
+            "spark.local.dir": f"{folder}/local",
+            "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        }
+        for name, value in {**fixed, **settings}.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def processor_seconds() -> float:
+    """Processor time of this process, the cluster and all their children."""
+    total = 0
+    for stat in _stats():
+        total += sum(int(stat[place]) for place in (11, 12, 13, 14))  # own and waited-for children
+    return total / TICKS
+
+
+def peak_memory_mb() -> dict[str, float]:
+    """Largest resident memory so far of the driver's Python and of its JVM."""
+    own = {"driver, Python": _peak(os.getpid())}
+    for pid, command in _below(os.getpid()):
+        if "org.apache.spark.deploy.SparkSubmit" in command:
+            own["driver, JVM"] = _peak(pid)
+    return own
+
+
+def shuffled_mb(session: Any) -> float:
+    """Megabytes written to shuffles so far."""
+    executors = session.sparkContext._jsc.sc().statusStore().executorList(True)
+    return sum(executors.apply(k).totalShuffleWrite() for k in range(executors.size())) / 2**20
+
+
+def _peak(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def _stats() -> Iterator[list[str]]:
+    for pid in (os.getpid(), *(pid for pid, _ in _below(os.getpid()))):
+        try:
+            yield Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[-1].split()
+        except OSError:  # it has ended
+            continue
+
+
+def _below(ancestor: int) -> list[tuple[int, str]]:
+    parents, commands = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (entry / "stat").read_text().rsplit(")", 1)[-1].split()
+            commands[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
+        except OSError:  # it has ended
+            continue
+        parents[int(entry.name)] = int(stat[1])
+
+    def is_below(pid: int) -> bool:
+        while pid in parents and pid != ancestor:
+            pid = parents[pid]
+        return pid == ancestor
+
+    return [(pid, text) for pid, text in commands.items() if pid != ancestor and is_below(pid)]

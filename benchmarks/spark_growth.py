@@ -1,0 +1,226 @@
+"""Growth on two executors beside the local engine on the same rows, and Spark ML's forest.
+
+    python benchmarks/spark_growth.py --rows 1000000 --trees 50
+
+Every way must give the same trees, bit by bit. Processor seconds are those of all processes, JVMs
+among them; starting the cluster and making the rows are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doseforest.data.binning import FeatureBins
+from doseforest.data.sampling import SamplingPlan
+from doseforest.growth.forest_builder import build_trees
+from doseforest.growth.grower import StopRules
+from doseforest.growth.statistic import MeanCurveStatistic
+from doseforest.spark.blocks import GrowthBlock, TrainingBlock
+from doseforest.spark.engine import GrowthLimits
+from doseforest.spark.grow import grow_forest
+from doseforest.spark.growth_spec import GrowthSpec
+from doseforest.timing import Stopwatch
+from spark_cluster import cluster, peak_memory_mb, processor_seconds, shuffled_mb
+
+N_FEATURES, N_BINS, N_CHANNELS, N_PARTITIONS = 20, 64, 16, 4
+RESULTS = Path(__file__).parent / "results" / "spark_growth.md"
+
+
+def make_block(part: int, n_rows: int) -> TrainingBlock:
+    """Rows of one partition: random bins, curves of three of them, on an exact grid."""
+    rng = np.random.default_rng(part)
+    bins = rng.integers(0, N_BINS, size=(n_rows, N_FEATURES), dtype=np.uint8)
+    doses = np.linspace(0, 1, N_CHANNELS)
+    signal = np.sin(bins[:, :1] / 10.0) * doses + (bins[:, 1:2] > 30) * doses**2
+    values = signal + bins[:, 2:3] / 64.0 + rng.normal(size=(n_rows, N_CHANNELS))
+    channels = (np.rint(np.clip(values, -8, 8) * 2**12) / 2**12).astype(np.float32)
+    ids = np.arange(n_rows, dtype=np.int64) + part * n_rows
+    return TrainingBlock(GrowthBlock(bins, channels, ids), channels, None)
+
+
+def make_spec(min_node_size: int, max_depth: int | None) -> GrowthSpec:
+    statistic = MeanCurveStatistic(
+        channels=np.zeros((0, N_CHANNELS), np.float32),
+        centre=np.zeros(N_CHANNELS),
+        quadrature=np.ones(N_CHANNELS),
+        distance="l2",
+        weighted=False,
+        zeta=0.0,
+        positivity="none",
+        noise_per_row=0.0,
+    )
+    return GrowthSpec(
+        statistic=statistic,
+        rules=StopRules(min_node_size=min_node_size, max_depth=max_depth),
+        plan=SamplingPlan(seed=1),
+        n_bins=np.full(N_FEATURES, N_BINS, np.int32),
+        mtry=N_FEATURES,
+    )
+
+
+def make_bins() -> FeatureBins:
+    edges = np.tile(np.arange(N_BINS - 1) + 0.5, N_FEATURES)
+    return FeatureBins(edges, np.arange(N_FEATURES + 1) * (N_BINS - 1))
+
+
+def grow_locally(blocks: list[TrainingBlock], spec: GrowthSpec, n_trees: int) -> Any:
+    """The local engine on one thread, its trees in groups of a million rows as by default."""
+    from dataclasses import replace
+
+    from doseforest.engines.local import LocalEngine
+
+    joined = GrowthBlock.join(block.growth for block in blocks)
+    leaf_channels = np.concatenate([block.leaf_channels for block in blocks])
+    whole = TrainingBlock(joined, leaf_channels, None)
+    engine = LocalEngine(
+        whole.leaf_rows(spec.n_bins, None),
+        replace(spec.statistic, channels=joined.channels),
+        spec.rules,
+        spec.plan,
+        mtry=spec.mtry,
+        histogram_bytes=512 * 2**20,
+    )
+    return build_trees(
+        engine,
+        spec.rules,
+        make_bins(),
+        seed=spec.plan.seed,
+        n_trees=n_trees,
+        trees_at_once=4,
+        on_progress=lambda done: None,
+        stopwatch=Stopwatch(),
+    )
+
+
+def grow_on_cluster(
+    spec: GrowthSpec, options: argparse.Namespace, mode: str, task_bytes: int
+) -> tuple[Any, dict[str, Any]]:
+    """Grow with one mode on a cluster of its own."""
+    n_rows = options.rows // N_PARTITIONS
+    with cluster(2, options.memory) as session:
+        parts = session.sparkContext.parallelize(range(N_PARTITIONS), N_PARTITIONS)
+        blocks = parts.map(lambda part: make_block(part, n_rows)).persist()
+        blocks.count()
+        before, start = processor_seconds(), time.perf_counter()
+        forest, report = grow_forest(
+            blocks,
+            spec,
+            make_bins(),
+            n_trees=options.trees,
+            mode=mode,
+            limits=GrowthLimits(task_bytes=task_bytes),
+        )
+        told = {
+            "processor seconds": processor_seconds() - before,
+            "seconds": time.perf_counter() - start,
+            "shuffled, MB": shuffled_mb(session),
+            "rounds": report.n_rounds,
+            "tasks": report.n_tasks,
+            **{f"{name}, MB": peak for name, peak in peak_memory_mb().items()},
+        }
+    return forest, told
+
+
+def grow_by_spark_ml(options: argparse.Namespace, depth: int) -> dict[str, Any]:
+    """Spark ML's regression forest: one output, the same rows, features, bins, depth and trees."""
+    from pyspark.ml.feature import VectorAssembler
+    from pyspark.ml.regression import RandomForestRegressor
+
+    n_rows = options.rows // N_PARTITIONS
+    with cluster(2, options.memory) as session:
+        parts = session.sparkContext.parallelize(range(N_PARTITIONS), N_PARTITIONS)
+
+        def rows(part: int) -> Any:
+            block = make_block(part, n_rows)
+            table = np.column_stack([block.growth.bins, block.leaf_channels[:, -1]]).tolist()
+            return iter(table)
+
+        names = [f"x{place}" for place in range(N_FEATURES)]
+        schema = ", ".join(f"{name} double" for name in (*names, "label"))
+        frame = session.createDataFrame(parts.flatMap(rows), schema)
+        frame = VectorAssembler(inputCols=names, outputCol="features").transform(frame)
+        frame = frame.select("features", "label").persist()
+        frame.count()
+        before, start = processor_seconds(), time.perf_counter()
+        RandomForestRegressor(
+            numTrees=options.trees,
+            maxDepth=depth,
+            maxBins=N_BINS,
+            featureSubsetStrategy="all",
+            subsamplingRate=0.25,
+            bootstrap=False,
+            minInstancesPerNode=options.leaf,
+            seed=1,
+        ).fit(frame)
+        return {
+            "processor seconds": processor_seconds() - before,
+            "seconds": time.perf_counter() - start,
+            "shuffled, MB": shuffled_mb(session),
+            **{f"{name}, MB": peak for name, peak in peak_memory_mb().items()},
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--trees", type=int, default=50)
+    parser.add_argument("--leaf", type=int, default=20, help="smallest leaf")
+    parser.add_argument("--memory", type=int, default=2048, help="MB of an executor's JVM")
+    parser.add_argument("--depth", type=int, default=8, help="of the comparison with Spark ML")
+    parser.add_argument("--task-mb", type=int, default=4, help="rows of a task in the hybrid")
+    options = parser.parse_args()
+
+    spec = make_spec(options.leaf, None)
+    rows = [make_block(part, options.rows // N_PARTITIONS) for part in range(N_PARTITIONS)]
+    before, start = processor_seconds(), time.perf_counter()
+    local = grow_locally(rows, spec, options.trees)
+    table = {
+        "local engine": {
+            "processor seconds": processor_seconds() - before,
+            "seconds": time.perf_counter() - start,
+        }
+    }
+    del rows
+    for name, mode, task_bytes in (
+        ("tasks", "tasks", 2**28),
+        (f"hybrid, tasks of {options.task_mb} MB", "hybrid", options.task_mb * 2**20),
+    ):
+        forest, table[name] = grow_on_cluster(spec, options, mode, task_bytes)
+        if forest.nodes.tobytes() != local.nodes.tobytes():
+            raise SystemExit(f"{name}: the trees differ from the local engine's")
+        print(name, table[name], flush=True)
+    shallow = make_spec(options.leaf, options.depth)
+    name = f"tasks, depth {options.depth}"
+    _, table[name] = grow_on_cluster(shallow, options, "tasks", 2**28)
+    table[f"Spark ML, one output, depth {options.depth}"] = grow_by_spark_ml(options, options.depth)
+    write_report(table, options)
+
+
+def write_report(table: dict[str, dict[str, Any]], options: argparse.Namespace) -> None:
+    columns = list(dict.fromkeys(name for row in table.values() for name in row))
+    cpu = table["local engine"]["processor seconds"]
+    lines = [
+        "# Growth on a cluster of two executors",
+        "",
+        f"{options.rows:,} rows, {N_FEATURES} features of {N_BINS} bins, {N_CHANNELS} channels, "
+        f"{options.trees} trees, leaves of {options.leaf}; a tree is grown by a quarter of the "
+        "rows. All trees are those of the local engine, bit by bit. `make bench-spark`.",
+        "",
+        "| | " + " | ".join((*columns, "processor time over the local engine's")) + " |",
+        "|---" * (len(columns) + 2) + "|",
+    ]
+    for name, row in table.items():
+        cells = [f"{row[column]:,.0f}" if column in row else "" for column in columns]
+        ratio = f"{row['processor seconds'] / cpu:.2f}" if "depth" not in name else ""
+        lines.append(f"| {name} | " + " | ".join((*cells, ratio)) + " |")
+    RESULTS.write_text("\n".join(lines) + "\n")
+    print(RESULTS.read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Averages over units: queries of a forest, projections on covariates."""

@@ -1,0 +1,294 @@
+"""What can be asked about the training population: average curves, effects, shifts, projections."""
+
+from __future__ import annotations
+
+from abc import ABC
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
+from doseforest.corrections.parts import TrainedPart
+from doseforest.estimation.averaging import Averager, prepare_averages
+from doseforest.estimation.plan import FitPlan
+from doseforest.inference.averages.projection_columns import projection_columns
+from doseforest.inference.averages.projections import LinearProjection, project
+from doseforest.inference.changes.changes import (
+    AverageChange,
+    Changes,
+    ChangeScores,
+    prepare_changes,
+)
+from doseforest.inference.changes.moves import AtEdge, shift_contrast, shift_of, slope_contrast
+from doseforest.inference.changes.score_forests import ChangeForest, grow_change_forest
+from doseforest.inference.compared_doses import compared_doses
+from doseforest.inference.judgeable import require_out_of_bag, require_varied_outcome
+from doseforest.inference.robust_regression import clusters_of
+from doseforest.prediction.curve_effects import dose_table
+from doseforest.prediction.effect_forest import EffectForest
+from doseforest.treatments.grids import check_doses
+from doseforest.treatments.vectors import components
+
+PROJECTED = ("effect", "partial_effect", "derivative")
+
+
+class AverageQueries(ABC):
+    """Averages over the training population, doubly robust, of a forest that has its rows."""
+
+    model_: EffectForest
+    doses_: Any
+    baseline_: Any
+    n_components: Any
+    _parts: tuple[TrainedPart, ...]
+    _fit_plan: FitPlan
+    _averager: Averager | None
+    _prepared_changes: Changes | None
+
+    def average_dose_response(
+        self, doses: Any = None, *, bias_correction: bool = False
+    ) -> AverageDoseResponse:
+        """Average outcome of the training population at each dose, doubly robust.
+
+        The mean of the units' out-of-bag curves plus a weighted local mean of their residuals;
+        see ``density`` for the weights, which are chosen at the first call.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default the forest's grid.
+        bias_correction : bool, default=False
+            By default the values are those of least estimated error: bandwidth, weights and the
+            share of the correction by residuals trade bias for noise (method "least_error").
+            With bias correction the correction is made in full, by local parabolas in place of
+            lines, with a bandwidth of at most the rule of thumb (method "bias_corrected"): noisier
+            values, for intervals that cover whatever the outcome model missed.
+
+        Returns
+        -------
+        AverageDoseResponse
+            With ``doses``, ``values``, ``standard_errors``, ``covariance``, ``bandwidth``,
+            ``method``, ``interval()`` dose by dose, ``band()`` for all doses at once, and
+            ``elasticity()``.
+
+        Notes
+        -----
+        Standard errors are by the influence function of the stabilised estimator, clustered by
+        groups: M_i + W_i (e_i - f_t(T_i)), f_t the local line (or parabola) through the residuals.
+        Those of "least_error" are of the whole correction with a bandwidth of at most the rule of
+        thumb, for noise of the outcomes is in the curves too.
+        """
+        averager = self._averages()
+        asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)
+        return averager.average_curve(
+            check_doses(asked[0], self.model_.support),
+            bias_correction=_checked_flag(bias_correction),
+        )
+
+    def average_effect(
+        self, dose: Any, baseline: Any = None, *, bias_correction: bool = False
+    ) -> AverageEffect:
+        """Average effect of a dose against the baseline, with its standard error.
+
+        See `average_dose_response` for ``bias_correction``.
+        """
+        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
+        return self._averages().average_effect(
+            second, first, bias_correction=_checked_flag(bias_correction)
+        )
+
+    def average_partial_effect(
+        self, low: Any, high: Any, *, bias_correction: bool = False
+    ) -> AverageEffect:
+        """Slope of the average curve between two doses: average effect per unit of dose.
+
+        Doses of several components may differ in one of them. See `average_dose_response` for
+        ``bias_correction``.
+        """
+        first, second = self._two_doses(low, high, ("low", "high"))
+        gap = _gap(first, second, "high", "low")
+        effect = self.average_effect(second, first, bias_correction=bias_correction)
+        return AverageEffect(effect.value / gap, effect.standard_error / abs(gap))
+
+    def average_derivative(self) -> AverageChange:
+        """Mean over units of the slope of their outcome at the dose they have, E[d mu(T, X) / dt].
+
+        Doubly robust, with a root-n standard error clustered by groups. It needs no baseline and
+        little overlap: only doses near those that units have. The slope is a difference over a
+        tenth of the doses' spread to either side.
+        """
+        return self._slope_scores().average()
+
+    def shift_effect(
+        self, delta: float | None = None, *, factor: float | None = None, at_edge: AtEdge = "clip"
+    ) -> AverageChange:
+        """Mean change of the outcome when everyone's dose is shifted, E[mu(T + delta, X)] - E[Y].
+
+        Doubly robust, with a root-n standard error clustered by groups; no baseline is needed, and
+        overlap only between a dose and the shifted one.
+
+        Parameters
+        ----------
+        delta : float, optional
+            What is added to every dose; negative for less.
+        factor : float, optional
+            What every dose is multiplied by, in place of `delta`.
+        at_edge : {"clip", "stay"}, default="clip"
+            Units whose dose would leave the range of the training doses get its end,
+            min(T + delta, max), or stay at their dose.
+
+        Returns
+        -------
+        AverageChange
+            With ``value``, ``standard_error``, ``interval()``, ``n``, ``held`` (the share of units
+            at an edge) and ``representer``.
+        """
+        return self._shift_scores(delta, factor, at_edge).average()
+
+    def shift_forest(
+        self,
+        delta: float | None = None,
+        *,
+        factor: float | None = None,
+        at_edge: AtEdge = "clip",
+        n_trees: int = 400,
+        min_node_size: int = 20,
+    ) -> ChangeForest:
+        """Who gains by a shift: an honest forest on its doubly robust scores.
+
+        Parameters
+        ----------
+        delta, factor, at_edge
+            As for `shift_effect`.
+        n_trees, min_node_size : int
+            Of the forest.
+
+        Returns
+        -------
+        ChangeForest
+            With ``predict(X)``, ``out_of_bag``, ``scores`` and ``average``.
+        """
+        scores = self._shift_scores(delta, factor, at_edge)
+        return self._change_forest(scores, n_trees, min_node_size)
+
+    def derivative_forest(self, *, n_trees: int = 400, min_node_size: int = 20) -> ChangeForest:
+        """Slopes by covariates: an honest forest on the scores of `average_derivative`."""
+        return self._change_forest(self._slope_scores(), n_trees, min_node_size)
+
+    def best_linear_projection(
+        self,
+        features: Any = None,
+        *,
+        dose: Any = None,
+        baseline: Any = None,
+        of: Literal["effect", "partial_effect", "derivative"] = "effect",
+    ) -> LinearProjection:
+        """Regression of doubly robust scores of the units on covariates: who responds more.
+
+        Parameters
+        ----------
+        features : list of names or places, or table of shape (n_rows, n_columns), optional
+            Columns of the training table, or columns for its rows; by default the covariates that
+            trees split on. Categories have an indicator for each label but the most frequent.
+        dose, baseline
+            Of the effect; by default the forest's baseline. Not for "derivative".
+        of : {"effect", "partial_effect", "derivative"}, default="effect"
+            The effect of the dose, the same per unit of dose, or the slope at the unit's own dose.
+
+        Returns
+        -------
+        LinearProjection
+            ``print`` shows names, coefficients, standard errors, t and p values and intervals.
+            Standard errors are HC3, or by groups.
+        """
+        check_is_fitted(self)
+        rows = self._parts[0].rows
+        require_out_of_bag(self._fit_plan, "A projection")
+        require_varied_outcome(rows, "projections")
+        scores = self._projected_scores(dose, baseline, of)
+        columns, names = projection_columns(features, rows)
+        clusters = clusters_of(rows.ids)
+        return project(scores, columns, names, weights=rows.weights, clusters=clusters)
+
+    def _projected_scores(self, dose: Any, baseline: Any, of: Any) -> Any:
+        if of not in PROJECTED:
+            raise ValueError(
+                f"The 'of' parameter must be one of {', '.join(PROJECTED)}. Got {of!r} instead."
+            )
+        if (dose is None) != (of == "derivative"):
+            rule = "be left out for a derivative" if of == "derivative" else "be given"
+            raise ValueError(f"The 'dose' parameter must {rule}. Got {dose!r} instead.")
+        if of == "derivative":
+            return self._slope_scores().values
+        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
+        gap = _gap(first, second, "dose", "baseline") if of == "partial_effect" else 1.0
+        both = self._averages().scores(np.array([first, second]))
+        return (both[:, 1] - both[:, 0]) / gap
+
+    def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Any:
+        check_is_fitted(self)
+        start = self.baseline_ if first is None else first
+        return compared_doses(start, second, names, self.model_.support, self.n_components)
+
+    def _slope_scores(self) -> ChangeScores:
+        changes = self._changes()
+        rows = changes.rows
+        return changes.scores(slope_contrast(rows.dose, rows.weights, changes.levels))
+
+    def _shift_scores(self, delta: Any, factor: Any, at_edge: Any) -> ChangeScores:
+        changes = self._changes()
+        move = shift_of(delta, factor, at_edge, self.model_.support, changes.levels)  # type: ignore[arg-type]
+        return changes.scores(shift_contrast(move))
+
+    def _change_forest(
+        self, scores: ChangeScores, n_trees: int, min_node_size: int
+    ) -> ChangeForest:
+        for name, value in (("n_trees", n_trees), ("min_node_size", min_node_size)):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"The {name!r} parameter must be an int of at least 1. Got {value!r} instead."
+                )
+        plan = self._fit_plan
+        return grow_change_forest(
+            scores,
+            self.model_,
+            plan.growth,
+            n_trees=int(n_trees),
+            min_node_size=int(min_node_size),
+            seed=plan.seed,
+        )
+
+    def _averages(self) -> Averager:
+        check_is_fitted(self)
+        if self._averager is None:
+            self._averager = prepare_averages(self._parts, self._fit_plan)
+        return self._averager
+
+    def _changes(self) -> Changes:
+        check_is_fitted(self)
+        if self._prepared_changes is None:
+            self._prepared_changes = prepare_changes(self._parts, self._fit_plan)
+        return self._prepared_changes
+
+    def _forget_averages(self) -> None:
+        self._averager, self._prepared_changes = None, None
+
+
+def _checked_flag(bias_correction: Any) -> bool:
+    if not isinstance(bias_correction, bool | np.bool_):
+        raise ValueError(
+            "The 'bias_correction' parameter must be True or False. "
+            f"Got {bias_correction!r} instead."
+        )
+    return bool(bias_correction)
+
+
+def _gap(first: Any, second: Any, name: str, other: str) -> float:
+    """Distance of two doses that differ in one component."""
+    both = components(np.array([first, second]))
+    gaps = both[1] - both[0]
+    if (gaps != 0).sum() != 1:
+        rule = f"differ from {other!r}" + (" in one component" if len(gaps) > 1 else "")
+        raise ValueError(f"The {name!r} parameter must {rule}. Got {both[1].tolist()} instead.")
+    return float(gaps.sum())

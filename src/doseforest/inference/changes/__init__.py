@@ -1,0 +1,1 @@
+"""Changes of doses: shifts and derivatives, their representers, averages and forests."""

@@ -1,0 +1,153 @@
+"""Average changes of the outcome when doses change: shifts and derivatives, doubly robust.
+
+The score of a unit is sum_k c_k mu(d_k(T_i), X_i) + a(T_i, X_i) e_i: what the out-of-bag curves
+say, and the residual at the observed dose times the representer of the average. Their mean is
+root-n consistent where either the curves or the representer are right, and needs no dose that units
+could not have had: only doses a little away from their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.corrections.averages import around, average_of_units
+from doseforest.corrections.parts import TrainedPart, own_out_of_bag
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray
+from doseforest.estimation.plan import FitPlan
+from doseforest.estimation.weighting import conditional_density
+from doseforest.inference.changes.moves import Contrast
+from doseforest.inference.changes.representers import Representer, represent
+from doseforest.inference.changes.riesz import RieszTerms, fit_riesz_terms
+from doseforest.inference.judgeable import require_out_of_bag
+from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.densities.assignment import Assignment
+from doseforest.nuisance.densities.encoded import encoded_table
+from doseforest.nuisance.densities.support import dose_support
+from doseforest.treatments.boxes import distinct_doses, has_levels
+from doseforest.treatments.vectors import is_record, n_components
+
+
+@dataclass(frozen=True, slots=True)
+class AverageChange:
+    """The average change of the outcome, over the training population, when doses change.
+
+    Examples
+    --------
+    >>> AverageChange(2.0, 0.5, n=400, held=0.01, representer="regression").interval(0.9)
+    (1.177..., 2.822...)
+    """
+
+    value: float
+    standard_error: float
+    n: int  # rows that it is an average over
+    held: float  # share of the units that the ends of the range keep from moving in full
+    representer: str  # where the weights of the residuals come from
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end."""
+        return around(self, coverage)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeScores:
+    """Doubly robust scores of a contrast of doses."""
+
+    values: FloatArray  # (n_rows,)
+    contrast: Contrast
+    representer: Representer
+    rows: TrainingRows
+
+    def average(self) -> AverageChange:
+        """Mean over the rows, with its standard error by groups."""
+        rows = self.rows
+        mean, error, _ = average_of_units(self.values[:, None], rows.weights, rows.ids)
+        full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
+        return AverageChange(
+            float(mean[0]),
+            float(error[0]),
+            n=rows.n_rows,
+            held=float(np.average(~full, weights=rows.weights)),
+            representer=self.representer.source,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What scores of changes are made of, whatever the change."""
+
+    parts: tuple[TrainedPart, ...]
+    plan: FitPlan
+    residual: FloatArray  # (n_rows,) outcome less the out-of-bag curve at the observed dose
+    levels: tuple[float, ...]  # of a dose that has nothing else
+    terms: RieszTerms
+    known: Assignment | None  # densities of all rows at any dose
+
+    @property
+    def rows(self) -> TrainingRows:
+        """The training rows."""
+        return self.parts[0].rows
+
+    def scores(self, contrast: Contrast) -> ChangeScores:
+        """Scores of one contrast."""
+        rows = self.rows
+        doses, shares = contrast.at(rows.dose)
+        found = represent(
+            self.terms,
+            rows.dose,
+            contrast,
+            draw_folds(rows.ids, self.plan.n_folds, self.plan.seed + 1),
+            weights=rows.weights,
+            known=self.known,
+            X=rows.treatment_features,
+            support=dose_support(rows.dose, rows.weights),
+        )
+        said = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
+        return ChangeScores(said + found.values * self.residual, contrast, found, rows)
+
+
+def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
+    """Fit what the representers of any change share."""
+    require_out_of_bag(plan, "A change of all doses")
+    rows = parts[0].rows
+    levels = dose_levels(rows)
+    observed = own_out_of_bag(parts, rows.dose[:, None])[:, 0]
+    table = encoded_table(
+        rows.treatment_features,
+        rows.dose,
+        rows.category_counts(rows.treatment_columns),
+        rows.weights,
+        plan.seed,
+    )
+    terms = fit_riesz_terms(
+        table,
+        rows.dose,
+        weights=rows.weights,
+        levels=bool(levels),
+        seed=plan.seed,
+        n_threads=plan.n_threads,
+    )
+    return Changes(parts, plan, rows.y - observed, levels, terms, _known(rows, plan))
+
+
+def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
+    """Levels of a dose that has few of them, else none; a dose of several components is refused."""
+    if is_record(rows.dose):
+        raise ValueError(
+            "The 'treatment' parameter of fit must have one component for changes of all doses. "
+            f"Got {n_components(rows.dose)} components instead: compare doses by average_effect."
+        )
+    if not has_levels(rows.dose, rows.weights):
+        return ()
+    return tuple(distinct_doses(rows.dose, rows.weights)[0].tolist())
+
+
+def _known(rows: TrainingRows, plan: FitPlan) -> Assignment | None:
+    """Densities of all rows at any dose, where the user has given them."""
+    if isinstance(plan.density, str):
+        return None
+    found = conditional_density(rows, plan)
+    everything = isinstance(found, Assignment) and found.estimates is None and found.everywhere
+    return found if everything else None  # type: ignore[return-value]

@@ -1,0 +1,112 @@
+"""The representer of a contrast of doses: exact where the assignment is known, else by regression.
+
+A move of the dose gives units the density of where they come from: at t a unit that was moved there
+from o has the weight pi(o | x) / (factor pi(t | x)). What no density can tell, as units that are
+held at an end of the range, or moved off a point mass, is left to the regression of `riesz`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.changes.moves import Contrast, Move
+from doseforest.inference.changes.riesz import RieszTerms, representer
+from doseforest.nuisance.densities.base import RowDensities
+from doseforest.nuisance.densities.support import DoseSupport
+
+REGRESSION, KNOWN, MIXED = "regression", "known density", "known density and regression"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Representer:
+    """Weights of the residuals, and where they come from."""
+
+    values: FloatArray  # (n_rows,)
+    source: str
+
+
+def represent(
+    terms: RieszTerms,
+    dose: FloatArray,
+    contrast: Contrast,
+    folds: IntArray,
+    *,
+    weights: FloatArray | None = None,
+    known: RowDensities | None = None,
+    X: FloatArray | None = None,
+    support: DoseSupport | None = None,
+) -> Representer:
+    """Representer of a contrast at the training rows.
+
+    Parameters
+    ----------
+    known : RowDensities, optional
+        Densities of the training rows at any dose; with them `X`, the training table that they
+        see, and `support`, which tells the point masses.
+    """
+    if known is None:
+        values = representer(terms, dose, contrast, folds, weights=weights)
+        return Representer(values, REGRESSION)
+    assert X is not None  # goes with what is known
+    assert support is not None
+    values, rest = known_part(known, X, dose, contrast, support)
+    if not rest.any():
+        return Representer(values, KNOWN)
+    values += representer(terms, dose, contrast, folds, shares=rest, weights=weights)
+    return Representer(values, MIXED)
+
+
+def known_part(
+    known: RowDensities, X: FloatArray, dose: FloatArray, contrast: Contrast, support: DoseSupport
+) -> tuple[FloatArray, FloatArray]:
+    """What densities tell of a representer, (n_rows,), and the shares that they do not.
+
+    The latter are of shape (n_rows, 2), and 0 for what is told.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from doseforest.inference.changes.moves import shift_contrast, shift_of
+    >>> from doseforest.nuisance.densities.support import dose_support
+    >>> from doseforest.treatments.grids import DoseRange
+    >>> dose = np.linspace(0.0, 1.0, 101)
+    >>> flat = SimpleNamespace(out_of_fold=lambda X, doses: np.ones(doses.shape))
+    >>> shift = shift_contrast(shift_of(0.2, None, "clip", DoseRange(0.0, 1.0)))
+    >>> values, rest = known_part(flat, np.zeros((101, 1)), dose, shift, dose_support(dose))
+    >>> values[:3], values[-3:], int(rest.any(axis=1).sum())  # 20 units are held at the end
+    (array([-1., -1., -1.]), array([0., 0., 0.]), 20)
+    """
+    doses, shares = contrast.at(dose)
+    values, rest = np.zeros(len(dose)), np.zeros(shares.shape)
+    for k, move in enumerate(contrast.moves):
+        origin = move.origin(dose)
+        comes = move.within.contains(origin) & (support.at_mass(origin) == support.at_mass(dose))
+        origin = np.where(comes, origin, dose)
+        ratio = _ratio(known, X, dose, origin, move, support)
+        values += np.where(comes, ratio * contrast.at(origin)[1][:, k], 0.0)
+        full = move.in_full(dose)
+        told = full & (support.at_mass(doses[:, k]) == support.at_mass(dose))
+        if move.at_edge == "stay":  # the unit speaks for itself
+            values += np.where(full, 0.0, shares[:, k])
+            told |= ~full
+        rest[:, k] = np.where(told, 0.0, shares[:, k])
+    return values, rest
+
+
+def _ratio(
+    known: RowDensities,
+    X: FloatArray,
+    dose: FloatArray,
+    origin: FloatArray,
+    move: Move,
+    support: DoseSupport,
+) -> FloatArray:
+    """Density at the origin over that at the dose, on the scale of the dose."""
+    if (origin == dose).all():
+        return np.ones(len(dose))
+    both = known.out_of_fold(X, np.stack([origin, dose], axis=1))
+    ratio: FloatArray = both[:, 0] / both[:, 1]
+    return np.where(support.at_mass(dose), ratio, ratio / move.factor)

@@ -1,0 +1,1 @@
+"""How far answers can be trusted: unmeasured confounding, refuters."""

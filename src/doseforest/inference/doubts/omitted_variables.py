@@ -1,0 +1,132 @@
+"""What sensitivity to unmeasured confounding is made of, estimated from rows and their curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from doseforest.corrections.averages import average_of_units
+from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.dtypes import FloatArray, IntArray
+from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
+from doseforest.inference.judged_rows import CurveShapes, JudgedRows, curve_shapes
+from doseforest.inspection.nodes import feature_label
+from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.treatments.vectors import components, plain_dose
+
+
+def estimate_sensitivity(
+    judged: JudgedRows, low: Any, high: Any, columns: IntArray | None = None
+) -> Sensitivity:
+    """Sensitivity of the average outcome at a high dose less that at a low one.
+
+    The representer is c'G^-1 B~ with B~ the functions of the dose less their means given the
+    covariates, G their mean products, and c the difference of the functions between the doses:
+    exact for curves made of these functions. It needs no density, unlike weights at the two doses,
+    whose mean square has no limit as the bandwidth shrinks and would make the bound depend on it.
+
+    Parameters
+    ----------
+    columns : array of shape (n_benchmarks,), optional
+        Covariates to compare with.
+    """
+    rows = judged.rows
+    doses = np.array([low, high])
+    curves = judged.curves(doses)
+    shapes = curve_shapes(judged)
+    contrast = _contrast(judged, doses)
+    representer = shapes.functions @ _weights_of(shapes.functions, contrast, rows.weights)
+    # The mean square of a representer in a sample is c'G^-1 c, and falls where rows spread more.
+    square = float(np.average(representer**2, weights=rows.weights))
+    said = np.column_stack(
+        [
+            curves[:, 1] - curves[:, 0] + representer * shapes.residual,
+            shapes.residual**2,
+            2 * square - representer**2,
+        ]
+    )
+    values, _, covariance = average_of_units(said, rows.weights, rows.ids)
+    return Sensitivity(
+        low=plain_dose(low),
+        high=plain_dose(high),
+        value=float(values[0]),
+        residual_variance=float(values[1]),
+        representer_square=square,
+        covariance=covariance,
+        benchmarks=()
+        if columns is None
+        else _benchmarks(judged, shapes, contrast, float(values[1]), columns),
+    )
+
+
+def _contrast(judged: JudgedRows, doses: FloatArray) -> FloatArray:
+    """Difference of the functions of the dose between two doses, the constant left out."""
+    functions = judged.plan.basis.evaluate(doses)[:, 1:]
+    difference: FloatArray = functions[1] - functions[0]
+    return difference
+
+
+def _weights_of(
+    functions: FloatArray, contrast: FloatArray, weights: FloatArray | None
+) -> FloatArray:
+    own = np.ones(len(functions)) if weights is None else weights
+    gram = functions.T @ (functions * own[:, None]) / own.sum()
+    solved: FloatArray = np.linalg.pinv(gram, hermitian=True) @ contrast
+    return solved
+
+
+def _benchmarks(
+    judged: JudgedRows,
+    shapes: CurveShapes,
+    contrast: FloatArray,
+    variance: float,
+    columns: IntArray,
+) -> tuple[Benchmark, ...]:
+    """Strength of covariates: what the models of outcome and dose lose without each of them.
+
+    Their predictions are fitted again without the covariate, and with all of them: what boosting
+    cannot follow is lost both times. Predictions have no noise, so the difference is sharp.
+    """
+    rows = judged.rows
+    functions = judged.plan.basis.evaluate(rows.dose)[:, 1:]
+    predicted = functions - shapes.functions  # means of the functions given the covariates
+    everything = np.arange(rows.X.shape[1])
+
+    def moments(seen: IntArray) -> tuple[float, float]:
+        """Variance of the outcome that these covariates do not see, and E[a^2] given them."""
+        lost = judged.observed - _followed(judged, judged.observed[:, None], seen, True)[:, 0]
+        given = seen[np.isin(seen, rows.treatment_columns)]
+        centred = functions - _followed(judged, predicted, given, False)
+        square = contrast @ _weights_of(centred, contrast, rows.weights)
+        return float(np.average(lost**2, weights=rows.weights)), float(square)
+
+    with_all = moments(everything)
+    found = []
+    for column in columns.tolist():
+        lost, square = moments(everything[everything != column])
+        gains = (lost - with_all[0]) / variance, with_all[1] / square - 1
+        strengths = (max(gain, 0.0) for gain in gains)
+        found.append(Benchmark(feature_label(rows.names, column), *strengths))
+    return tuple(found)
+
+
+def _followed(
+    judged: JudgedRows, targets: FloatArray, seen: IntArray, with_dose: bool
+) -> FloatArray:
+    """Targets as boosting tells them from some covariates, and from the dose or not."""
+    rows, plan = judged.rows, judged.plan
+    table = rows.X[:, seen]
+    if with_dose:
+        table = np.column_stack([table, components(rows.dose)])
+    if not table.shape[1]:
+        return np.tile(np.average(targets, axis=0, weights=rows.weights), (rows.n_rows, 1))
+    return cross_fit_means(
+        table,
+        targets,
+        draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
+        weights=rows.weights,
+        counts=rows.category_counts(seen),
+        seed=plan.seed,
+        n_threads=plan.n_threads,
+    )

@@ -1,0 +1,1 @@
+"""Whether units differ: calibration, ranked effects, tests."""

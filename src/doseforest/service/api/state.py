@@ -1,0 +1,129 @@
+"""What the endpoints share: settings, database, writer, policies, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fastapi import FastAPI, Request
+
+from doseforest.service.gathering import Gathering
+from doseforest.service.live import UNIT_KEY, LiveState, own_secret
+from doseforest.service.logs import log, log_error
+from doseforest.service.metrics import Metrics
+from doseforest.service.registry.files import PolicyFiles
+from doseforest.service.security.rates import RateLimit
+from doseforest.service.settings import Settings
+from doseforest.service.storage.databases import (
+    Database,
+    StorageUnavailableError,
+    open_database,
+)
+from doseforest.service.storage.schema import check_schema
+from doseforest.service.storage.writer import Writer
+
+Answer = TypeVar("Answer")
+DECIDING_THREADS = 2
+WRITE_SECONDS = 30
+
+
+@dataclass(slots=True, eq=False)
+class Service:
+    """Everything that lives as long as the process serves."""
+
+    settings: Settings
+    database: Database
+    writer: Writer
+    files: PolicyFiles
+    live: LiveState
+    metrics: Metrics
+    rates: RateLimit
+    unit_key: bytes
+    gathering: Gathering  # small requests, decided on together
+    deciding: ThreadPoolExecutor  # large batches, so that small requests need not wait
+    underway: dict[tuple[str, str], asyncio.Future[Any]] = field(default_factory=dict)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def follow(self) -> None:
+        """Look for changes, again and again."""
+        reachable = True
+        while not self.stopping.is_set():
+            try:
+                before = self.live.current
+                await asyncio.to_thread(self.live.refresh)
+                self.note(before.problems)
+                if not reachable:
+                    log("database is back")
+                reachable = True
+            except Exception as error:  # whatever it is, the next look may be luckier
+                self.metrics.refresh_failures.inc()
+                if reachable:
+                    log_error("no news from the database", error)
+                reachable = False
+            self.metrics.waiting.set(self.writer.waiting)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), self.settings.refresh)
+
+    def note(self, earlier_problems: tuple[str, ...] = ()) -> None:
+        """Let metrics and logs know what serves."""
+        now = self.live.current
+        self.metrics.version.set(now.activation.version if now.activation else 0)
+        self.metrics.problems.set(len(now.problems))
+        for problem in now.problems:
+            if problem not in earlier_problems:
+                log("refused", logging.ERROR, problem=problem)
+
+
+async def written(write: Future[Answer]) -> Answer:
+    """What a write returns, once it is on disk; a database that hangs is one that is gone."""
+    try:
+        async with asyncio.timeout(WRITE_SECONDS):
+            return await asyncio.wrap_future(write)
+    except TimeoutError as error:
+        raise StorageUnavailableError("The database takes too long.") from error
+
+
+def service_of(request: Request) -> Service:
+    """The service behind a request."""
+    service: Service = request.app.state.service
+    return service
+
+
+@contextlib.asynccontextmanager
+async def serving(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+    """Open everything, serve, and close it in order: what was accepted is written."""
+    database = open_database(settings.database)
+    await asyncio.to_thread(check_schema, database)
+    files = PolicyFiles(settings.policies)
+    writer, live = Writer(database), LiveState(database, files, settings.fallback_dose)
+    service = Service(
+        settings=settings,
+        database=database,
+        writer=writer,
+        files=files,
+        live=live,
+        metrics=Metrics(),
+        rates=RateLimit(settings.rate / settings.workers),
+        unit_key=await asyncio.to_thread(own_secret, database, UNIT_KEY),
+        gathering=Gathering(lambda: live.current.deciders, lambda: writer.busy),
+        deciding=ThreadPoolExecutor(DECIDING_THREADS, "doseforest-deciding"),
+    )
+    app.state.service = service
+    await asyncio.to_thread(service.live.refresh)
+    service.note()
+    following = asyncio.create_task(service.follow())
+    log("serving", version=getattr(service.live.current.activation, "version", None))
+    try:
+        yield
+    finally:
+        service.stopping.set()
+        await following
+        await asyncio.to_thread(service.writer.close)
+        service.deciding.shutdown()
+        database.dispose()
+        log("stopped")

@@ -1,0 +1,1 @@
+"""The dashboard: numbers for its charts, and the page that draws them."""

@@ -1,0 +1,162 @@
+"""Decisions on units: by the active policy, in an experiment, or by the fallback dose."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from doseforest.dtypes import FloatArray
+from doseforest.service.experiments.arms import RunningExperiment, choose_in_arms
+from doseforest.service.registry.served_policy import ALL_FALLBACKS, Choices, ServedPolicy
+from doseforest.service.registry.units import ServedUnit
+
+NUMBERS = ("effect", "low", "high", "value", "cost", "shadow_price")
+
+
+class CannotDecideError(Exception):
+    """There is no policy, or it failed, and no fallback dose was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deciders:
+    """What decides at a moment; requests keep the one that they began with."""
+
+    policy: ServedPolicy | None
+    experiment: RunningExperiment | None
+    fallback_dose: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A dose for one unit, and what is known of it."""
+
+    dose: float
+    propensity: float
+    propensities: list[tuple[float, float]]  # every dose that was possible, with its probability
+    reason: str
+    version: int | None
+    experiment: str | None
+    experiment_id: int | None
+    arm: str | None
+    supported: bool | None
+    numbers: dict[str, float | None]  # NUMBERS
+
+    @property
+    def fallback(self) -> bool:
+        """Whether the dose is one for those who cannot be decided on."""
+        return self.reason in ALL_FALLBACKS
+
+
+def decide(
+    deciders: Deciders,
+    units: Sequence[ServedUnit],
+    on_failure: Callable[[Exception], None] = lambda error: None,
+) -> list[Decision]:
+    """A decision for each unit; where a policy fails, the fallback dose."""
+    try:
+        return decide_or_raise(deciders, units)
+    except CannotDecideError:
+        raise
+    except Exception as error:
+        on_failure(error)
+        return _fallback(deciders, units, "failed")
+
+
+def decide_or_raise(deciders: Deciders, units: Sequence[ServedUnit]) -> list[Decision]:
+    """A decision for each unit; where a policy fails, its error."""
+    if deciders.experiment is not None:
+        return _in_experiment(deciders.experiment, units)
+    if deciders.policy is not None:
+        return _by_policy(deciders.policy, units)
+    return _fallback(deciders, units, "no_policy")
+
+
+def _by_policy(served: ServedPolicy, units: Sequence[ServedUnit]) -> list[Decision]:
+    choices = served.choose(units)
+    columns = _columns(choices)
+    chances = _pairs(served.doses, choices.chances)
+    return [_decision(columns, row, chances[row], served.version) for row in range(len(units))]
+
+
+def _in_experiment(experiment: RunningExperiment, units: Sequence[ServedUnit]) -> list[Decision]:
+    mixed = choose_in_arms(experiment, units)
+    columns = [_columns(own) for own in mixed.choices]
+    chances = _pairs(mixed.doses, mixed.chances)
+    decisions = []
+    for row, place in enumerate(mixed.place.tolist()):
+        arm = experiment.arms[place]
+        decisions.append(
+            _decision(columns[place], row, chances[row], arm.served.version, experiment, arm.name)
+        )
+    return decisions
+
+
+def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> list[Decision]:
+    dose = deciders.fallback_dose
+    if dose is None and deciders.policy is not None:
+        dose = deciders.policy.baseline
+    if dose is None:
+        raise CannotDecideError("No policy is active and there is no fallback dose.")
+    version = None if deciders.policy is None else deciders.policy.version
+    nothing = dict.fromkeys(NUMBERS)
+    own = Decision(dose, 1.0, [(dose, 1.0)], reason, version, None, None, None, None, nothing)
+    return [own] * len(units)
+
+
+def _columns(choices: Choices) -> dict[str, list[Any]]:
+    """Plain values; unknown numbers are None, which JSON and databases have."""
+    columns: dict[str, list[Any]] = {
+        name: [None if value != value else value for value in getattr(choices, name).tolist()]
+        for name in (*NUMBERS, "supported")
+    }
+    return columns | {"dose": choices.dose.tolist(), "reason": choices.reason}
+
+
+def _pairs(doses: FloatArray, chances: FloatArray) -> list[list[tuple[float, float]]]:
+    plain = doses.tolist()
+    return [
+        [(plain[place], row[place]) for place, chance in enumerate(row) if chance > 0]
+        for row in chances.tolist()
+    ]
+
+
+def _decision(
+    columns: dict[str, list[Any]],
+    row: int,
+    chances: list[tuple[float, float]],
+    version: int,
+    experiment: RunningExperiment | None = None,
+    arm: str | None = None,
+) -> Decision:
+    dose, supported = columns["dose"][row], columns["supported"][row]
+    return Decision(
+        dose=dose,
+        propensity=min(dict(chances)[dose], 1.0),
+        propensities=chances,
+        reason=columns["reason"][row],
+        version=version,
+        experiment=None if experiment is None else experiment.name,
+        experiment_id=None if experiment is None else experiment.id,
+        arm=arm,
+        supported=None if supported is None else bool(supported),
+        numbers={name: columns[name][row] for name in NUMBERS},
+    )
+
+
+def new_ids(count: int, at: int) -> list[str]:
+    """Ids that grow with time and cannot be guessed: 48 bits of milliseconds, 80 random ones.
+
+    >>> first, second = new_ids(2, at=1_700_000_000_000)
+    >>> len(first), first[:12] == second[:12], first == second
+    (32, True, False)
+    """
+    random, start = os.urandom(10 * count).hex(), f"{at:012x}"
+    return [start + random[20 * place : 20 * (place + 1)] for place in range(count)]
+
+
+def pseudonym(unit: str, key: bytes) -> str:
+    """A keyed hash of a unit's id: the same unit has the same one, and it tells nothing else."""
+    return hashlib.blake2b(unit.encode(), key=key, digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""Policies: their files, which one serves, and how units are put to them."""

@@ -1,0 +1,90 @@
+"""Files of policies in one folder, each named by its SHA-256: no name ever comes from a request."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from doseforest.policy import load_policy
+from doseforest.policy.artifact.policy_file import Policy
+from doseforest.prediction.container import ForestFileError
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class PolicyFileError(Exception):
+    """The file of a policy is absent, damaged, or no policy."""
+
+
+class PolicyFiles:
+    """A folder of policies.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> PolicyFiles(tempfile.mkdtemp()).load("0" * 64)
+    Traceback (most recent call last):
+    ...
+    doseforest.service.registry.files.PolicyFileError: The file of policy 000000000000… is absent.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def add(self, content: bytes) -> str:
+        """Store a file and return its digest; one that is no policy is refused, and not kept."""
+        digest = hashlib.sha256(content).hexdigest()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        target = self._path(digest)
+        temporary = self.folder / f".{secrets.token_hex(8)}.tmp"
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            _loaded(temporary, "The file")
+            os.replace(temporary, target)
+            _flush_folder(self.folder)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return digest
+
+    def read(self, digest: str) -> bytes:
+        """The bytes of a file, which are those that were stored."""
+        try:
+            content = self._path(digest).read_bytes()
+        except OSError:
+            raise PolicyFileError(f"The file of policy {digest[:12]}… is absent.") from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise PolicyFileError(f"The file of policy {digest[:12]}… fails its checksum.")
+        return content
+
+    def load(self, digest: str) -> Policy:
+        """The policy of a file whose checksum is right."""
+        self.read(digest)
+        return _loaded(self._path(digest), f"The file of policy {digest[:12]}…")
+
+    def _path(self, digest: str) -> Path:
+        if not DIGEST.fullmatch(digest):
+            raise PolicyFileError("A policy is named by 64 hexadecimal digits.")
+        return self.folder / f"{digest}.dose"
+
+
+def _loaded(path: Path, what: str) -> Policy:
+    try:
+        return load_policy(path)
+    except (ForestFileError, ValueError, TypeError, KeyError, OSError) as error:
+        reason = "is damaged" if isinstance(error, OSError) else "is no policy of this release"
+        raise PolicyFileError(f"{what} {reason}.") from error
+
+
+def _flush_folder(folder: Path) -> None:
+    """A renamed file is on disk once its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

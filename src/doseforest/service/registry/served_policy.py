@@ -1,0 +1,130 @@
+"""A policy that serves: units in, decisions with all probabilities out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from doseforest.dtypes import FloatArray
+from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore
+from doseforest.policy.artifact.decisions import FALLBACKS
+from doseforest.policy.artifact.policy_file import Policy
+from doseforest.service.registry.units import (
+    ServedUnit,
+    UnitColumns,
+    forest_of,
+    needed_columns,
+    unit_table,
+)
+
+# Why the service itself decided, beside the reasons of policies.
+SERVICE_REASONS = {
+    "missing_features": "the baseline, since a feature that the policy needs is absent or wrong",
+    "no_policy": "the fallback dose, since no policy is active",
+    "failed": "the fallback dose, since the policy failed",
+}
+ALL_FALLBACKS = frozenset((*FALLBACKS, *SERVICE_REASONS))
+KINDS = {
+    DosePolicy: "dose_policy",
+    ConstantPolicy: "constant",
+    ExplorationPolicy: "exploration",
+    Explore: "explore",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """Doses of some units under one policy; NaN where nothing is known."""
+
+    dose: FloatArray  # (n_units,)
+    reason: list[str]
+    chances: FloatArray  # (n_units, n_doses): probability of every dose of the policy
+    effect: FloatArray  # (n_units,)
+    low: FloatArray  # (n_units,)
+    high: FloatArray  # (n_units,)
+    value: FloatArray  # (n_units,)
+    cost: FloatArray  # (n_units,)
+    shadow_price: FloatArray  # (n_units,)
+    supported: FloatArray  # (n_units,): 1, 0 or NaN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServedPolicy:
+    """A published policy, ready to decide."""
+
+    version: int
+    policy: Policy
+    doses: FloatArray = field(init=False)  # (n_doses,)
+    needed: UnitColumns = field(init=False)
+
+    def __post_init__(self) -> None:
+        doses = self.policy.doses
+        if doses.dtype.names is not None:
+            raise ValueError(
+                "The service decides on doses of one component. Got a policy of "
+                f"{len(doses.dtype.names)} components instead."
+            )
+        object.__setattr__(self, "doses", np.asarray(doses, np.float64))
+        object.__setattr__(self, "needed", needed_columns(self.policy))
+
+    @property
+    def kind(self) -> str:
+        """What kind of policy it is."""
+        return KINDS[type(self.policy)]
+
+    @property
+    def baseline(self) -> float | None:
+        """The dose of those whom it cannot decide on; None where it decides on all."""
+        inner = getattr(self.policy, "policy", self.policy)
+        return float(inner.baseline) if isinstance(inner, DosePolicy) else None
+
+    def choose(self, units: Sequence[ServedUnit]) -> Choices:
+        """A dose for each unit."""
+        table, columns, lacking = unit_table(units, self.needed)
+        if lacking.any() and isinstance(self.policy, ExplorationPolicy | Explore):
+            _fill_keys(columns, self.policy.key, units)
+        decided = self.policy.decide(table, columns)
+        low, high = decided.interval()
+        reason = [
+            "missing_features" if lacks else own
+            for lacks, own in zip(lacking.tolist(), decided.reason.tolist(), strict=True)
+        ]
+        return Choices(
+            dose=self.doses[decided.dose_index],
+            reason=reason,
+            chances=self._chances(table, columns, decided.dose_index),
+            effect=decided.effect,
+            low=low,
+            high=high,
+            value=decided.value,
+            cost=decided.cost,
+            shadow_price=decided.shadow_price,
+            supported=decided.supported,
+        )
+
+    def curves(self, units: Sequence[ServedUnit]) -> tuple[FloatArray, list[bool]]:
+        """Predicted responses, (n_units, n_doses), and which units lack features."""
+        forest = forest_of(self.policy)
+        if forest is None:
+            raise ValueError("The active policy has no forest, hence no curves.")
+        table, _, lacking = unit_table(units, self.needed)
+        response: FloatArray = np.asarray(forest.dose_response(table, self.doses))
+        return response, lacking.tolist()
+
+    def _chances(self, table: Any, columns: dict[str, Any], chosen: Any) -> FloatArray:
+        if isinstance(self.policy, ExplorationPolicy | Explore):
+            return self.policy.propensities(table, columns)
+        sure: FloatArray = np.zeros((len(chosen), len(self.doses)))
+        sure[np.arange(len(chosen)), chosen] = 1.0
+        return sure
+
+
+def _fill_keys(columns: dict[str, Any], key: str, units: Sequence[ServedUnit]) -> None:
+    """Draws of units that lack their key go by their ids."""
+    found = columns[key]
+    text = found.astype(str)
+    absent = (text == "") | (text == "nan")
+    columns[key] = np.where(absent, [own.unit for own in units], text)

@@ -1,0 +1,1 @@
+"""What the service keeps: tables, migrations, one writer, backups, retention."""

@@ -1,0 +1,132 @@
+"""The generalized causal forest as an estimator of Spark ML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.ml import Estimator
+from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+
+from doseforest.progress import ProgressBar
+from doseforest.spark.engine import GrowthLimits
+from doseforest.spark.fitting import FitSettings, fit_units, n_steps
+from doseforest.spark.frame_columns import Columns, check_columns, feature_names
+from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
+from doseforest.spark.jobs import Kept
+from doseforest.spark.model import GeneralizedCausalForestModel
+from doseforest.spark.params import ANSWERS, INPUTS, TRAINING, TableOfParams
+from doseforest.spark.requirements import check_workers
+from doseforest.spark.units import Units
+
+
+class GeneralizedCausalForest(
+    TableOfParams,
+    Estimator,  # type: ignore[misc]
+    DefaultParamsWritable,  # type: ignore[misc]
+    DefaultParamsReadable,  # type: ignore[misc]
+):
+    """The dose-response curve of every unit, learned on a cluster.
+
+    Parameters are set by keyword, by setters such as ``setTreatmentCol``, or by ``setParams``;
+    ``explainParams()`` lists them all. Features are numbers; null and NaN are missing values.
+
+    The outcome model is the spline core of `doseforest.GeneralizedCausalForest` stacked with
+    forests; what corrects it are the same orthogonal forests. Trees are those that the local engine
+    grows from the same rows and seed, bit by bit.
+
+    Examples
+    --------
+    >>> from doseforest.spark import GeneralizedCausalForest  # doctest: +SKIP
+    >>> forest = GeneralizedCausalForest(
+    ...     featureCols=["age", "orders"], treatmentCol="discount", labelCol="finished",
+    ...     rowIdCol="user", doses=[0.05, 0.1],
+    ... )  # doctest: +SKIP
+    >>> model = forest.fit(train)  # doctest: +SKIP
+    >>> model.transform(test).select("effect").show()  # doctest: +SKIP
+    """
+
+    TABLE = {**INPUTS, **TRAINING, **ANSWERS}
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        self._take(params)
+
+    def _fit(self, dataset: Any) -> GeneralizedCausalForestModel:
+        settings, columns = self._settings(), self._columns()
+        check_columns(dataset, columns)
+        context = dataset.sparkSession.sparkContext
+        written = _check_ids(context, columns)
+        check_workers(context)
+        names = feature_names(dataset, columns.features)
+        frame = prepared_frame(dataset, columns, self.value("numPartitions"))
+        summary = summarise_frame(frame, columns, names)
+        with (
+            Kept() as kept,
+            ProgressBar(n_steps(settings), "fitting", "step", self.value("progress")) as bar,
+        ):
+            blocks = unit_blocks(frame, summary, settings.n_folds, settings.seed)
+            if written:
+                blocks.checkpoint()
+            units = Units(
+                blocks=kept.keep(blocks),
+                kept=kept,
+                n_rows=summary.n_rows,
+                n_features=summary.n_features,
+                n_folds=settings.n_folds,
+                seed=settings.seed,
+                weighted=summary.heaviest is not None,
+            )
+            forest, report = fit_units(units, summary, settings, bar.advance)
+        model = GeneralizedCausalForestModel(forest, report.to_json())
+        return model.take_over(self)
+
+    def _columns(self) -> Columns:
+        return Columns(
+            features=self.checked_features(),
+            treatment=self.value("treatmentCol"),
+            label=self.value("labelCol"),
+            weight=self.value("weightCol"),
+            group=self.value("groupCol"),
+            row_id=self.value("rowIdCol"),
+        )
+
+    def _settings(self) -> FitSettings:
+        """Check every parameter."""
+        values = {name: self.value(name) for name in self.TABLE}
+        sizes, doses = values["leafSizes"], values["doses"]
+        return FitSettings(
+            n_trees=values["nTrees"],
+            nuisance_trees=values["nuisanceTrees"],
+            leaf_sizes=None if sizes is None else tuple(sizes),
+            n_rounds=values["nRounds"],
+            n_folds=values["nFolds"],
+            outcome_model=values["outcomeModel"],
+            correction=values["correction"],
+            basis=values["basis"],
+            sample_fraction=values["sampleFraction"],
+            honesty_fraction=values["honestyFraction"],
+            max_bins=values["maxBins"],
+            doses=None if doses is None else tuple(doses),
+            baseline=values["baseline"],
+            mode=values["growth"],
+            limits=GrowthLimits(task_bytes=values["taskMemoryMB"] * 2**20),
+            seed=values["seed"],
+        )
+
+
+def _check_ids(context: Any, columns: Columns) -> bool:
+    """Whether rows must be written before growth, for nothing in them tells them apart.
+
+    Numbers that are given to rows as they come may change when a lost partition is read again.
+    """
+    if columns.row_id is not None or columns.group is not None:
+        return False
+    if context.getCheckpointDir() is not None:
+        return True
+    if not context.master.startswith("local") or context.master.startswith("local-cluster"):
+        raise ValueError(
+            "The 'rowIdCol' parameter must name a column of ids on a cluster: rows that are read "
+            "again after a failure must be drawn as before. Got none instead; or call "
+            "sparkContext.setCheckpointDir(...), and rows are numbered and written there once."
+        )
+    return False

@@ -1,0 +1,236 @@
+"""The stages of a fit on a cluster, from prepared rows to a forest that answers anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from doseforest.corrections.projection import fit_projection
+from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray
+from doseforest.estimation.doses import choose_forest_baseline, choose_grid
+from doseforest.estimation.plan import fit_basis
+from doseforest.inspection.effect_importance import correction_importance
+from doseforest.prediction.effect_forest import (
+    CorrectedOutcome,
+    Correction,
+    EffectForest,
+    NoCorrection,
+)
+from doseforest.spark.averages import average_curve
+from doseforest.spark.conditional_means import MeanFitter
+from doseforest.spark.engine import GrowthLimits, GrowthReport
+from doseforest.spark.feature_summaries import summarise_features
+from doseforest.spark.fold_forests import ForestWork, bin_units
+from doseforest.spark.forests import ForestPlan
+from doseforest.spark.frame_input import FrameSummary
+from doseforest.spark.jobs import described
+from doseforest.spark.outcome import fit_outcomes
+from doseforest.spark.sieve import SieveFit
+from doseforest.spark.spline_sums import fit_cores
+from doseforest.spark.units import UnitBlock, Units, add_up
+from doseforest.treatments.grids import DoseRange
+from doseforest.treatments.splines import Spline
+
+LEAF_SIZES = (5, 15, 50, 150)
+MOST_LEAVES = 4000  # of a tree by default: beyond, rows sharpen leaves rather than add some
+NUISANCE_LEAF = 10
+NUISANCE_FRACTION = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """How a forest is fitted; the names are those of the estimator's parameters."""
+
+    n_trees: int = 400
+    nuisance_trees: int = 100
+    leaf_sizes: tuple[int, ...] | None = None
+    n_rounds: int = 2
+    n_folds: int = 4
+    outcome_model: str = "stack"
+    correction: str = "orthogonal"
+    basis: str = "auto"
+    sample_fraction: float = 0.7
+    honesty_fraction: float = 0.5
+    max_bins: int = 64
+    doses: tuple[float, ...] | None = None
+    baseline: float | None = None
+    mode: str = "hybrid"
+    limits: GrowthLimits = field(default_factory=GrowthLimits)
+    seed: int = 0
+
+    def sizes(self, n_rows: int) -> tuple[int, ...]:
+        """Leaf sizes: as asked for, else larger ones for many rows.
+
+        >>> FitSettings().sizes(10_000), FitSettings().sizes(10_000_000)
+        ((5, 15, 50, 150), (875, 2625, 8750, 26250))
+        """
+        if self.leaf_sizes is not None:
+            return self.leaf_sizes
+        growing = n_rows * self.sample_fraction * self.honesty_fraction
+        factor = max(1.0, growing / (MOST_LEAVES * LEAF_SIZES[0]))
+        return tuple(round(size * factor) for size in LEAF_SIZES)
+
+
+@dataclass(frozen=True, slots=True)
+class FitReport:
+    """What a fit found and did."""
+
+    n_rows: int
+    outcome_weights: dict[str, float]
+    leaf_sizes: tuple[int, ...]
+    rounds: tuple[dict[str, Any], ...]  # shares, strength and risk of each, out of bag
+    growth: dict[str, GrowthReport]  # which parts ran as rounds and which as tasks
+    doses: FloatArray  # (n_doses,)
+    average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
+    importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "n_rows": self.n_rows,
+            "outcome_weights": self.outcome_weights,
+            "leaf_sizes": list(self.leaf_sizes),
+            "rounds": [dict(own) for own in self.rounds],
+            "growth": {stage: asdict(own) for stage, own in self.growth.items()},
+            "doses": self.doses.tolist(),
+            "average_curve": self.average_curve.tolist(),
+            "importance": self.importance.tolist(),
+        }
+
+
+def fit_units(
+    units: Units,
+    summary: FrameSummary,
+    settings: FitSettings,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> tuple[EffectForest, FitReport]:
+    """Fit the outcome model and its correction."""
+    sample = _dose_sample(units)
+    baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
+    grid = choose_grid(sample, settings.doses, baseline)
+    features = summarise_features(units, settings.max_bins)
+    with_dose = _with_dose(features.bins, sample, settings.max_bins)
+    bin_units(units, with_dose)
+    on_progress(1)
+
+    limits = {"mode": settings.mode, "limits": settings.limits}
+    nuisances = ForestWork(
+        ForestPlan(
+            settings.nuisance_trees,
+            _nuisance_leaf(units.n_rows),
+            settings.seed,
+            sample_fraction=NUISANCE_FRACTION,
+            honesty="none",
+            **limits,  # type: ignore[arg-type]
+        ),
+        GrowthReport(),
+        on_progress,
+    )
+    weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
+    spline = Spline().fit(sample.dose, sample.weights)
+    cores = fit_cores(units, features, spline, float(total / weight))
+    on_progress(1)
+    outcomes = fit_outcomes(units, cores, with_dose, settings.outcome_model, nuisances)
+
+    correction: Correction = NoCorrection()
+    growth = {"nuisances": nuisances.report}
+    rounds: tuple[dict[str, Any], ...] = ()
+    sizes = settings.sizes(units.n_rows)
+    if settings.correction == "orthogonal":
+        basis = fit_basis(settings.basis, sample)
+        fit = SieveFit(
+            units=units,
+            outcomes=outcomes,
+            basis=basis,
+            projection=fit_projection(basis, sample.dose, sample.weights),
+            bins=features.bins,
+            means=MeanFitter(units, features.terms, features.bins),
+            plan=ForestPlan(
+                max(1, round(settings.n_trees / len(sizes))),
+                sizes[0],
+                settings.seed,
+                sample_fraction=settings.sample_fraction,
+                honesty_fraction=settings.honesty_fraction,
+                **limits,  # type: ignore[arg-type]
+            ),
+            leaf_sizes=sizes,
+            n_rounds=settings.n_rounds,
+            nuisances=nuisances,
+            on_progress=on_progress,
+        )
+        correction = fit.fit()
+        rounds = tuple(own.report() for own in correction.rounds)
+        growth["correction"] = fit.report
+    forest = EffectForest(
+        (CorrectedOutcome(outcomes.full, correction),),
+        n_features=units.n_features,
+        feature_names=summary.names,
+        effect_columns=np.arange(units.n_features),
+        doses=grid,
+        baseline=baseline,
+        support=DoseRange(summary.lowest_dose, summary.highest_dose),
+        bounded=summary.binary,
+        n_jobs=1,
+    )
+    average = average_curve(units, outcomes, correction, grid)
+    importance = correction_importance(forest).values
+    return forest, FitReport(
+        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance
+    )
+
+
+def n_steps(settings: FitSettings) -> int:
+    """Steps that a fit tells of its progress."""
+    steps = 2 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
+    if settings.correction == "orthogonal":
+        n_sizes = len(settings.leaf_sizes or LEAF_SIZES)
+        steps += settings.n_folds + settings.n_rounds * (settings.n_folds + n_sizes)
+    return steps
+
+
+def _outcome_sums(block: UnitBlock) -> tuple[Any, ...]:
+    return block.own_weights.sum(), block.own_weights @ block.y
+
+
+def _nuisance_leaf(n_rows: int) -> int:
+    return max(NUISANCE_LEAF, round(n_rows * NUISANCE_FRACTION / MOST_LEAVES))
+
+
+def _dose_sample(units: Units) -> TrainingRows:
+    """Doses of the rows in the sample, as rows without covariates."""
+    n_rows, seed, weighted = units.n_rows, units.seed, units.weighted
+
+    def sampled(block: UnitBlock) -> tuple[FloatArray, FloatArray]:
+        kept = sampled_ids(block.ids, n_rows, seed)
+        rows = slice(None) if kept is None else kept
+        return block.dose[rows], block.own_weights[rows]
+
+    with described(units.context, "a sample of the doses"):
+        found = units.blocks.map(sampled).collect()
+    dose = np.concatenate([own for own, _ in found])
+    weights = np.concatenate([own for _, own in found])
+    order = np.lexsort((weights, dose))  # sums over them must not depend on partitions
+    nothing = np.zeros(0, np.int64)
+    return TrainingRows(
+        X=np.zeros((len(dose), 0)),
+        names=None,
+        dose=dose[order],
+        y=np.zeros(len(dose)),
+        weights=weights[order] if weighted else None,
+        ids=np.arange(len(dose)),
+        effect_columns=nothing,
+        treatment_columns=nothing,
+    )
+
+
+def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:
+    """Bins of the covariates, then of the dose."""
+    own_weights = None if sample.weights is None else sample.weights.astype(np.float32)
+    edges = feature_edges(sample.dose, own_weights, max_bins)
+    starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
+    return replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)

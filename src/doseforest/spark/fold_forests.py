@@ -1,0 +1,131 @@
+"""Forests for nuisances: one without each fold, so that no row is told by trees that saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from doseforest import _core
+from doseforest.data.binning import FeatureBins
+from doseforest.dtypes import LEAF, BinArray, FloatArray, bin_dtype
+from doseforest.nuisance.tree_ensemble import TreeEnsemble
+from doseforest.prediction.forest import Forest
+from doseforest.spark.engine import GrowthReport
+from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
+from doseforest.spark.jobs import at_once
+from doseforest.spark.units import UnitBlock, Units
+
+Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
+BINS = "bins"  # the column of the bins: of the covariates, then of the dose
+
+
+@dataclass(slots=True, eq=False)
+class ForestWork:
+    """How nuisance forests are grown, and a report of what was done."""
+
+    plan: ForestPlan
+    report: GrowthReport
+    on_progress: Callable[[int], None] = lambda done: None
+
+
+def bin_units(units: Units, bins: FeatureBins) -> None:
+    """Add the bins of the covariates and of the dose to every block."""
+
+    def binned(block: UnitBlock) -> dict[str, BinArray]:
+        table = np.column_stack([block.X, block.dose])
+        out: BinArray = np.empty(table.shape, bin_dtype(int(bins.n_bins.max(initial=0))))
+        _core.bin_values(np.ascontiguousarray(table), bins.edges, bins.edge_starts, 1, out)
+        return {BINS: out}
+
+    units.add("bin the rows", binned)
+
+
+def fold_forests(
+    units: Units, bins: FeatureBins, work: ForestWork, targets: Callable[[int], Targets]
+) -> tuple[Forest, ...]:
+    """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
+
+    Parameters
+    ----------
+    bins : FeatureBins
+        Of the covariates, and of the dose where trees may split on it.
+    targets : callable
+        From a fold to what trees without it predict.
+    """
+    each = max(1, -(-work.plan.n_trees // units.n_folds))
+
+    def grown(fold: int) -> Forest:
+        forest, report = distributed_forest(
+            units.blocks.map(_rows_outside(fold, targets(fold), bins.n_features)),
+            bins,
+            replace(work.plan, n_trees=each, seed=work.plan.seed + fold),
+            keep=units.kept.keep,
+            release=units.kept.release,
+        )
+        work.report.add(report)
+        work.on_progress(1)
+        return forest
+
+    return tuple(at_once(grown, range(units.n_folds)))
+
+
+def _rows_outside(fold: int, target: Targets, n_features: int) -> Callable[[UnitBlock], ForestRows]:
+    def rows(block: UnitBlock) -> ForestRows:
+        kept = block.folds != fold
+        values = target(block)[kept]
+        return ForestRows(
+            bins=np.ascontiguousarray(block[BINS][kept, :n_features]),
+            ids=block.ids[kept],
+            weights=None if block.weights is None else block.weights[kept],
+            curves=values,
+            leaf_values=values,
+        )
+
+    return rows
+
+
+def as_ensemble(forests: Sequence[Forest], n_features: int) -> TreeEnsemble:
+    """Forests of one response on covariates and dose, as a sum of trees that a file can hold.
+
+    Examples
+    --------
+    >>> from doseforest import CurveForest
+    >>> x, t = np.arange(200.0)[:, None], np.tile([0.0, 1.0], 100)
+    >>> table = np.column_stack([x, t])
+    >>> forest = CurveForest(4, random_state=0).fit(table, x[:, 0] * t)
+    >>> trees = as_ensemble([forest.forest_], 1)
+    >>> bool(np.abs(trees.predict(x, t) - forest.predict(table)).max() < 1e-9)
+    True
+    """
+    n_trees = sum(forest.n_trees for forest in forests)
+    nodes, roots, values = [], [], []
+    first_node = first_leaf = 0
+    for forest in forests:
+        own = forest.nodes.copy()
+        is_leaf = (own["flags"] & LEAF) > 0
+        own["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
+        filled = forest.leaf_weights > 0
+        means = np.full(len(filled), forest.fallback[0])
+        weights = forest.leaf_weights[filled].astype(np.float64)
+        means[filled] = forest.leaf_sums[filled, 0] / weights
+        nodes.append(own)
+        roots.append(forest.roots + first_node)
+        values.append(means / n_trees)
+        first_node += len(own)
+        first_leaf += len(means)
+    leaf_values = np.concatenate(values)
+    return TreeEnsemble(
+        roots=np.concatenate(roots),
+        nodes=np.concatenate(nodes),
+        leaf_values=leaf_values,
+        leaf_constants=leaf_values.copy(),
+        leaf_slopes=np.zeros(len(leaf_values)),
+        term_starts=np.zeros(len(leaf_values) + 1, np.int64),
+        term_features=np.zeros(0, np.int32),
+        term_coefficients=np.zeros(0),
+        n_features=n_features,
+        n_trees=n_trees,
+        link="identity",
+    )

@@ -1,0 +1,138 @@
+"""The columns of a data frame that a fit or a model reads, checked before the first job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Names of the columns that a fit reads; None where there is none."""
+
+    features: str | tuple[str, ...]  # a column of vectors or arrays, or columns of numbers
+    treatment: str
+    label: str
+    weight: str | None = None
+    group: str | None = None
+    row_id: str | None = None
+
+
+def check_columns(frame: Any, columns: Columns) -> None:
+    """Check that the columns are there and of the right type; runs no job."""
+    _check_session(frame)
+    check_features(frame, columns.features)
+    for parameter, name in (
+        ("treatmentCol", columns.treatment),
+        ("labelCol", columns.label),
+        ("weightCol", columns.weight),
+    ):
+        if name is not None:
+            check_numeric(frame, parameter, name)
+    for parameter, name in (("groupCol", columns.group), ("rowIdCol", columns.row_id)):
+        if name is not None:
+            _check_id(frame, parameter, name)
+
+
+def _check_session(frame: Any) -> None:
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        raise TypeError(
+            "The data frame must belong to a classic Spark session: growth keeps rows in RDDs, "
+            "which Spark Connect lacks. Got a data frame of Spark Connect instead."
+        )
+
+
+def column_type(frame: Any, parameter: str, name: str) -> Any:
+    """Type of a column that must be there."""
+    if name not in frame.columns:
+        raise ValueError(
+            f"The {parameter!r} parameter must name a column of the data frame. Got {name!r} "
+            f"instead; its columns are {', '.join(map(repr, frame.columns))}."
+        )
+    return frame.schema[name].dataType
+
+
+def check_numeric(frame: Any, parameter: str, name: str) -> None:
+    """Refuse a column that is not of numbers or booleans."""
+    from pyspark.sql.types import BooleanType, NumericType
+
+    kind = column_type(frame, parameter, name)
+    if not isinstance(kind, NumericType | BooleanType):
+        raise TypeError(
+            f"The {parameter!r} column {name!r} must hold numbers. "
+            f"Got {kind.simpleString()} instead.{_cure(kind)}"
+        )
+
+
+def _cure(kind: Any) -> str:
+    if kind.simpleString() != "string":
+        return ""
+    return " Turn text into numbers first, as by StringIndexer and OneHotEncoder or TargetEncoder."
+
+
+def check_features(frame: Any, features: str | tuple[str, ...]) -> None:
+    """Refuse features that are not there or are no numbers."""
+    if isinstance(features, str):
+        kind = column_type(frame, "featuresCol", features)
+        if not (is_vector(kind) or _is_array_of_numbers(kind)):
+            raise TypeError(
+                f"The 'featuresCol' column {features!r} must hold vectors or arrays of numbers. "
+                f"Got {kind.simpleString()} instead; name columns of numbers by 'featureCols'."
+            )
+        return
+    if not features:
+        raise ValueError("The 'featureCols' parameter must name a column. Got [] instead.")
+    for name in features:
+        check_numeric(frame, "featureCols", name)
+
+
+def _check_id(frame: Any, parameter: str, name: str) -> None:
+    from pyspark.sql.types import IntegralType, StringType
+
+    kind = column_type(frame, parameter, name)
+    if not isinstance(kind, IntegralType | StringType):
+        raise TypeError(
+            f"The {parameter!r} column {name!r} must hold whole numbers or text. "
+            f"Got {kind.simpleString()} instead."
+        )
+
+
+def is_vector(kind: Any) -> bool:
+    """Whether a column of this type holds vectors of Spark ML."""
+    return type(kind).__name__ == "VectorUDT"
+
+
+def _is_array_of_numbers(kind: Any) -> bool:
+    from pyspark.sql.types import ArrayType, NumericType
+
+    return isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType)
+
+
+def features_array(frame: Any, features: str | tuple[str, ...]) -> Any:
+    """Column expression: the features of a row as one array of doubles."""
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
+
+    if not isinstance(features, str):
+        return F.array(*(column(name).cast("double") for name in features))
+    if is_vector(frame.schema[features].dataType):
+        return vector_to_array(column(features))
+    return column(features).cast("array<double>")
+
+
+def column(name: str) -> Any:
+    """Column expression of a name, which may have dots."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.col(f"`{name}`")
+
+
+def feature_names(frame: Any, features: str | tuple[str, ...]) -> tuple[str, ...] | None:
+    """Names of the features: of their columns, or as the metadata of a vector has them."""
+    if not isinstance(features, str):
+        return features
+    attributes = frame.schema[features].metadata.get("ml_attr", {}).get("attrs", {})
+    found = {own["idx"]: own.get("name") for kind in attributes.values() for own in kind}
+    names = tuple(found.get(place) for place in range(len(found)))
+    known = bool(names) and all(isinstance(name, str) for name in names)
+    return names if known and len(set(names)) == len(names) else None  # type: ignore[return-value]

@@ -1,0 +1,177 @@
+"""The fitted forest as a model of Spark ML: scores data frames, is saved and loaded anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.ml import Model
+from pyspark.ml.util import MLReadable, MLWritable
+
+from doseforest.dtypes import FloatArray
+from doseforest.prediction.effect_forest import EffectForest
+from doseforest.spark.frame_columns import check_features, check_numeric, column, features_array
+from doseforest.spark.frame_input import without_pandas_warning
+from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
+from doseforest.spark.persistence import ForestReader, ForestWriter
+from doseforest.spark.scoring import STRUCT, answers
+from doseforest.treatments.grids import check_doses
+
+
+class GeneralizedCausalForestModel(
+    TableOfParams,
+    Model,  # type: ignore[misc]
+    MLWritable,  # type: ignore[misc]
+    MLReadable,  # type: ignore[misc]
+):
+    """Answers of a fitted forest for the rows of data frames.
+
+    Made by `GeneralizedCausalForest.fit`, `load`, or `fromLocal`.
+    """
+
+    TABLE = {**INPUTS, **ANSWERS}
+
+    def __init__(self, forest: Any = None, summary: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self._take({})
+        self._forest = forest
+        self._summary = summary
+        self._sent: Any = None
+
+    @staticmethod
+    def fromLocal(forest: Any, **params: Any) -> GeneralizedCausalForestModel:  # noqa: N802
+        """Score data frames with a forest that was fitted or loaded on this machine.
+
+        Parameters
+        ----------
+        forest : GeneralizedCausalForest, EffectForest or DistilledForest
+            Of doses with one component, and of features that are numbers.
+        **params
+            Of the model, as ``featureCols``; by default the names of the forest's features.
+        """
+        own = getattr(forest, "model_", forest)
+        for attribute in ("dose_response", "support", "save"):
+            if not hasattr(own, attribute):
+                raise TypeError(
+                    "The 'forest' parameter must be a fitted forest of effects. "
+                    f"Got {type(forest).__name__} instead."
+                )
+        if own.support.n_components != 1 or getattr(own, "forest", own).categories:
+            raise ValueError(
+                "The 'forest' parameter must have doses of one component and features that are "
+                "numbers, for Spark. Got several components or categories instead."
+            )
+        model = GeneralizedCausalForestModel(own)
+        names = getattr(own, "forest", own).feature_names
+        if names is not None and not {"featuresCol", "featureCols"} & set(params):
+            params = {"featureCols": list(names), **params}
+        model._set(**params)
+        return model
+
+    def take_over(self, estimator: Any) -> GeneralizedCausalForestModel:
+        """Take the parameters of the estimator that made this model."""
+        estimator._copyValues(self)
+        self._resetUid(estimator.uid)
+        return self
+
+    def toLocal(self) -> Any:  # noqa: N802
+        """The forest itself, as `doseforest.load_forest` would return it."""
+        return self._fitted
+
+    def saveForest(self, path: str | Path) -> None:  # noqa: N802
+        """Write the engine's forest file, on the driver; `doseforest.load_forest` reads it."""
+        self._fitted.save(path)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What the fit found and did, as plain values; empty for a forest from elsewhere."""
+        return {} if self._summary is None else self._summary
+
+    @property
+    def _fitted(self) -> Any:
+        if self._forest is None:
+            raise ValueError("The model must be fitted or loaded. Got an empty one instead.")
+        return self._forest
+
+    def write(self) -> ForestWriter:
+        """Writer to any path that Spark can write to."""
+        return ForestWriter(self)
+
+    @classmethod
+    def read(cls) -> ForestReader:
+        """Reader of what `write` wrote."""
+        return ForestReader(cls)
+
+    def averageDoseResponse(self, dataset: Any) -> FloatArray:  # noqa: N802
+        """Mean of the curves of a data frame's rows at the doses."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        doses, _ = self._asked()
+        scored = self.copy({self.getParam("curveCol"): "curve"})._scored(dataset)
+        means = [F.mean(column("answer")["curve"][place]) for place in range(len(doses))]
+        return np.array(scored.agg(*means).first(), np.float64)
+
+    def _transform(self, dataset: Any) -> Any:
+        scored = self._scored(dataset)
+        has_dose = self.value("treatmentCol") in dataset.columns
+        wanted = {
+            "prediction": self.value("predictionCol") if has_dose else "",
+            "curve": self.value("curveCol"),
+            "effect": self.value("effectCol"),
+        }
+        taken = [name for name in wanted.values() if name and name in dataset.columns]
+        if taken:
+            raise ValueError(
+                "The 'predictionCol', 'curveCol' and 'effectCol' parameters must name new columns. "
+                f"Got {taken[0]!r} instead, which the data frame has."
+            )
+        added = [column("answer")[kind].alias(name) for kind, name in wanted.items() if name]
+        kept = [column(name) for name in dataset.columns]
+        return scored.select(*kept, *added)
+
+    def _scored(self, dataset: Any) -> Any:
+        """The data frame with a column of all answers."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        features, treatment = self.checked_features(), self.value("treatmentCol")
+        check_features(dataset, features)
+        own = F.lit(None).cast("double")
+        if treatment in dataset.columns:
+            check_numeric(dataset, "treatmentCol", treatment)
+            own = column(treatment).cast("double")
+        doses, baseline = self._asked()
+        named = features if isinstance(features, str) else ", ".join(features)
+        score = answers(self._broadcast(dataset), doses, baseline, named, _n_features(self._fitted))
+        with without_pandas_warning():
+            answer = F.arrow_udf(score, STRUCT)(features_array(dataset, features), own)
+        return dataset.withColumn("answer", answer)
+
+    def _asked(self) -> tuple[FloatArray, float]:
+        forest = self._fitted
+        doses, baseline = self.value("doses"), self.value("baseline")
+        grid = forest.doses if doses is None else check_doses(np.array(doses), forest.support)
+        start = forest.baseline if baseline is None else baseline
+        check_doses(np.array([start], np.float64), forest.support, "baseline")
+        return np.asarray(grid, np.float64), float(start)
+
+    def _broadcast(self, dataset: Any) -> Any:
+        """The forest on the executors, sent once: data frames are made when they are asked for."""
+        context = dataset.sparkSession.sparkContext
+        if self._sent is None or self._sent[0] is not context:
+            self._sent = context, context.broadcast(_single_threaded(self._fitted))
+        return self._sent[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_sent": None}
+
+
+def _n_features(forest: Any) -> int:
+    return int(getattr(forest, "forest", forest).n_features)  # of a distilled forest, its own
+
+
+def _single_threaded(forest: Any) -> Any:
+    """The forest as tasks use it: their cores are shared out by Spark."""
+    from dataclasses import replace
+
+    return replace(forest, n_jobs=1) if isinstance(forest, EffectForest) else forest

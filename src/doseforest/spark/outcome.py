@@ -1,0 +1,116 @@
+"""The outcome model of a cluster: the spline core and forests of our own engine, stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.data.binning import FeatureBins
+from doseforest.dtypes import FloatArray
+from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
+from doseforest.nuisance.outcome_stack import convex_weights
+from doseforest.nuisance.spline_model import SplineCore
+from doseforest.spark.fold_forests import ForestWork, Targets, as_ensemble, fold_forests
+from doseforest.spark.jobs import broadcast
+from doseforest.spark.units import UnitBlock, Units, triangle
+
+OUTCOME_MODELS = ("stack", "core")
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOutcomes:
+    """An outcome model without each fold, and one of all rows for new units."""
+
+    without: tuple[OutcomeModel, ...]  # (n_folds,)
+    full: OutcomeModel
+    weights: dict[str, float]  # of the members
+
+
+def by_fold(
+    models: tuple[OutcomeModel, ...],
+    block: UnitBlock,
+    answer: Callable[[OutcomeModel, UnitBlock, Any], FloatArray],
+) -> FloatArray:
+    """Answers of models, each for the rows of its fold."""
+    out: FloatArray | None = None
+    for fold, model in enumerate(models):
+        rows = block.folds == fold
+        own = answer(model, block, rows)
+        if out is None:
+            out = np.empty((len(block), *own.shape[1:]))
+        out[rows] = own
+    assert out is not None  # there are folds
+    return out
+
+
+def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
+    """Predictions at the rows' own doses."""
+    return model.predict(block.X[rows], block.dose[rows])
+
+
+def fit_outcomes(
+    units: Units,
+    cores: tuple[SplineCore, ...],
+    bins: FeatureBins,
+    kind: str,
+    work: ForestWork,
+) -> FoldOutcomes:
+    """Stack the cores with forests of the outcome and of what the cores leave.
+
+    Parameters
+    ----------
+    cores : tuple of SplineCore
+        Without each fold, and last of all rows.
+    bins : FeatureBins
+        Of covariates and dose.
+    kind : {"stack", "core"}
+    """
+    *without, full = cores
+    if kind == "core":
+        return FoldOutcomes(tuple(without), full, {"core": 1.0})
+    n_features = units.n_features
+    residual = fold_forests(units, bins, work, lambda fold: _residual_of(without[fold]))
+    plain = fold_forests(units, bins, work, lambda fold: _outcome)
+
+    def members(core: SplineCore, left: Any, own: Any) -> dict[str, OutcomeModel]:
+        return {
+            "core": core,
+            "core and forest": BoostedCore(core, as_ensemble(left, n_features)),
+            "forest": as_ensemble(own, n_features),
+        }
+
+    apart = [
+        members(core, [left], [own])
+        for core, left, own in zip(without, residual, plain, strict=True)
+    ]
+    whole = members(full, residual, plain)
+    shares = _shares(units, apart)
+    weights = dict(zip(whole, shares.tolist(), strict=True))
+    return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
+
+
+def _residual_of(core: SplineCore) -> Targets:
+    def left(block: UnitBlock) -> FloatArray:
+        return (block.y - core.predict(block.X, block.dose))[:, None]
+
+    return left
+
+
+def _outcome(block: UnitBlock) -> FloatArray:
+    return block.y[:, None]
+
+
+def _shares(units: Units, apart: list[dict[str, OutcomeModel]]) -> FloatArray:
+    """Convex weights of the members, by the squared error out of fold."""
+    by_member = [tuple(own[name] for own in apart) for name in apart[0]]
+    with broadcast(units.context, by_member) as sent:
+
+        def gaps(block: UnitBlock) -> FloatArray:
+            told = [by_fold(models, block, observed) - block.y for models in sent.value]
+            return (np.stack(told, axis=1) * np.sqrt(block.own_weights)[:, None])[None]
+
+        found = triangle(units.blocks, "weigh the members of the outcome model", gaps)[0]
+    return convex_weights(found, np.zeros(len(found)))

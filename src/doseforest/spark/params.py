@@ -1,0 +1,194 @@
+"""Parameters of the Spark forest, as a table: type, default, rule and what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.ml.param import Param, Params, TypeConverters
+
+from doseforest.spark.engine import MODES
+from doseforest.spark.outcome import OUTCOME_MODELS
+from doseforest.treatments.bases import BASES
+
+CORRECTIONS = ("orthogonal", "none")
+SCALAR_BASES = ("auto", *(name for name in BASES if name not in ("tensor", "arms")))
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter."""
+
+    doc: str
+    convert: Callable[[Any], Any]
+    default: Any = None  # None: not set
+    rule: str = ""
+    holds: Callable[[Any], bool] = lambda value: True
+
+
+def _count(doc: str, default: int | None, low: int = 1, high: int = 2**31 - 1) -> Parameter:
+    rule = f"an int from {low} to {high}"
+    return Parameter(doc, TypeConverters.toInt, default, rule, lambda own: low <= own <= high)
+
+
+def _share(doc: str, default: float) -> Parameter:
+    return Parameter(
+        doc, TypeConverters.toFloat, default, "a float in (0, 1)", lambda own: 0 < own < 1
+    )
+
+
+def _choice(doc: str, default: str, choices: tuple[str, ...]) -> Parameter:
+    rule = f"one of {', '.join(map(repr, choices))}"
+    return Parameter(doc, TypeConverters.toString, default, rule, lambda own: own in choices)
+
+
+def _name(doc: str, default: str | None = None) -> Parameter:
+    return Parameter(doc, TypeConverters.toString, default)
+
+
+INPUTS: dict[str, Parameter] = {
+    "featuresCol": _name("column of feature vectors or arrays", "features"),
+    "featureCols": Parameter(
+        "columns of numbers that are the features, in place of featuresCol",
+        TypeConverters.toListString,
+    ),
+    "treatmentCol": _name("column of the observed doses", "treatment"),
+}
+ANSWERS: dict[str, Parameter] = {
+    "doses": Parameter(
+        "doses to answer for; by default a grid over the observed ones",
+        TypeConverters.toListFloat,
+        None,
+        "one dose or more",
+        lambda own: len(own) > 0,
+    ),
+    "baseline": Parameter(
+        "dose that effects are measured against; by default 0, or the lowest with enough rows",
+        TypeConverters.toFloat,
+    ),
+    "predictionCol": _name(
+        "new column: expected outcome at the row's own dose, where treatmentCol is there; "
+        "'' for none",
+        "prediction",
+    ),
+    "curveCol": _name("new column: expected outcomes at the doses; '' for none", "curve"),
+    "effectCol": _name("new column: effects of the doses against baseline; '' for none", "effect"),
+}
+TRAINING: dict[str, Parameter] = {
+    "labelCol": _name("column of the outcomes", "label"),
+    "weightCol": _name("column of row weights; a row of weight 0 is as good as absent"),
+    "groupCol": _name("column of groups: rows of a group share a fold and enter a tree together"),
+    "rowIdCol": _name(
+        "column of ids that rows are drawn by; with it a fit does not depend on partitions"
+    ),
+    "nTrees": _count("trees of the correction's forests in a round, over all leaf sizes", 400),
+    "nuisanceTrees": _count("trees of each nuisance's forests, over all folds", 100),
+    "leafSizes": Parameter(
+        "smallest leaves of the correction's forests; by default 5, 15, 50 and 150, and more "
+        "where trees would have over 4,000 leaves",
+        TypeConverters.toListInt,
+        None,
+        "one int or more, each at least 1",
+        lambda own: len(own) > 0 and min(own) >= 1,
+    ),
+    "nRounds": _count("rounds of correction", 2, 1, 100),
+    "nFolds": _count("folds of cross-fitting", 4, 3, 100),
+    "outcomeModel": _choice(
+        "the spline core stacked with forests, or the core alone", "stack", OUTCOME_MODELS
+    ),
+    "correction": _choice(
+        "what corrects the outcome model: honest forests of orthogonal scores, or nothing",
+        "orthogonal",
+        CORRECTIONS,
+    ),
+    "basis": _choice("functions of the dose", "auto", SCALAR_BASES),
+    "sampleFraction": _share("share of the rows that a tree of the correction sees", 0.7),
+    "honestyFraction": _share("share of these that grow the tree; the rest fill its leaves", 0.5),
+    "maxBins": _count("bins of a feature", 64, 2, 255),
+    "growth": _choice(
+        "how trees are grown: in tasks where their rows fit one, above that in rounds of summed "
+        "histograms; or all in rounds, or all in tasks. The trees are the same",
+        "hybrid",
+        MODES,
+    ),
+    "taskMemoryMB": _count("megabytes of rows that one task may hold to grow trees", 256),
+    "numPartitions": _count("partitions of the rows; by default those of the data frame", None),
+    "seed": Parameter(
+        "of everything that is drawn",
+        TypeConverters.toInt,
+        0,
+        "an int of 0 or more",
+        lambda own: own >= 0,
+    ),
+    "progress": Parameter(
+        "show a progress bar; by default on a terminal", TypeConverters.toBoolean
+    ),
+}
+
+
+class TableOfParams(Params):  # type: ignore[misc]
+    """Parameters of a table, with a setter and a getter each."""
+
+    TABLE: dict[str, Parameter] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name, own in cls.TABLE.items():
+            setattr(cls, name, Param(Params._dummy(), name, own.doc, own.convert))
+            capital = name[0].upper() + name[1:]
+            setattr(cls, f"set{capital}", _setter(name, own.doc))
+            setattr(cls, f"get{capital}", _getter(name, own.doc))
+
+    def _take(self, given: dict[str, Any]) -> None:
+        """Set the defaults, then what was given; None is as good as not given."""
+        self._setDefault(
+            **{name: own.default for name, own in self.TABLE.items() if own.default is not None}
+        )
+        for name in given:
+            if name not in self.TABLE:
+                raise TypeError(
+                    f"{type(self).__name__} must be given parameters that it has. Got {name!r} "
+                    f"instead of one of {', '.join(self.TABLE)}."
+                )
+        self._set(**given)
+
+    def setParams(self, **given: Any) -> Any:  # noqa: N802 (Spark's own convention)
+        """Set several parameters by name."""
+        self._take(given)
+        return self
+
+    def value(self, name: str) -> Any:
+        """Value of a parameter, None where it is neither set nor has a default; checked."""
+        param = self.getParam(name)
+        if not self.isDefined(param):
+            return None
+        found = self.getOrDefault(param)
+        own = self.TABLE[name]
+        if not own.holds(found):
+            raise ValueError(
+                f"The {name!r} parameter of {type(self).__name__} must be {own.rule}. "
+                f"Got {found!r} instead."
+            )
+        return found
+
+    def checked_features(self) -> str | tuple[str, ...]:
+        """The column of features, or the columns of one each."""
+        listed = self.value("featureCols")
+        return str(self.value("featuresCol")) if listed is None else tuple(listed)
+
+
+def _setter(name: str, doc: str) -> Callable[[Any, Any], Any]:
+    def set_value(self: Any, value: Any) -> Any:
+        return self._set(**{name: value})
+
+    set_value.__doc__ = f"Set {name}: {doc}."
+    return set_value
+
+
+def _getter(name: str, doc: str) -> Callable[[Any], Any]:
+    def get_value(self: Any) -> Any:
+        return self.getOrDefault(name)
+
+    get_value.__doc__ = f"Value of {name}: {doc}."
+    return get_value

@@ -1,0 +1,134 @@
+"""The stages of a Spark fit give what their local twins give on the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from doseforest import CurveForest
+from doseforest.data.binning import fit_bins
+from doseforest.data.exact_grid import normalised_weights
+from doseforest.data.table import as_table
+from doseforest.nuisance.covariate_terms import fit_covariate_terms
+from forests import assert_same_bits
+from spark_here import needs_spark
+
+pytestmark = needs_spark
+
+N_ROWS, N_FOLDS = 800, 3
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(N_ROWS, 3))
+    x[:, 1] = rng.integers(0, 4, N_ROWS)
+    x[rng.random(N_ROWS) < 0.1, 2] = np.nan
+    dose = np.clip(5 + x[:, 0] + 2 * rng.normal(size=N_ROWS), 0, 10)
+    y = dose * (1 + (x[:, 1] > 1)) + 2 * x[:, 0] + rng.normal(size=N_ROWS)
+    weights = rng.uniform(0.5, 3, N_ROWS)
+    return {"x": x, "dose": dose, "y": y, "weights": weights}
+
+
+@pytest.fixture(scope="module")
+def units(spark, table):
+    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
+    from doseforest.spark.jobs import Kept
+    from doseforest.spark.units import Units
+
+    columns = {f"x{k}": own for k, own in enumerate(table["x"].T)}
+    columns |= {"t": table["dose"], "y": table["y"], "w": table["weights"]}
+    frame = spark.createDataFrame(pa.table(columns | {"id": np.arange(N_ROWS)}))
+    named = Columns(("x0", "x1", "x2"), "t", "y", weight="w", row_id="id")
+    prepared = prepared_frame(frame, named, 3)
+    summary = summarise_frame(prepared, named, named.features)
+    assert (summary.n_rows, summary.n_features, summary.binary) == (N_ROWS, 3, False)
+    with Kept() as kept:
+        blocks = kept.keep(unit_blocks(prepared, summary, N_FOLDS, 0))
+        yield Units(blocks, kept, N_ROWS, 3, N_FOLDS, 0, weighted=True)
+
+
+@pytest.fixture(scope="module")
+def features(units):
+    from doseforest.spark.feature_summaries import summarise_features
+
+    return summarise_features(units, 16)
+
+
+def test_weights_are_the_local_ones(units, table):
+    blocks = units.blocks.map(lambda block: (block.ids, block.weights)).collect()
+    assert len(blocks) == 3
+    ids = np.concatenate([own for own, _ in blocks])
+    weights = np.concatenate([own for _, own in blocks])[np.argsort(ids)]
+    np.testing.assert_array_equal(weights, normalised_weights(table["weights"]))
+
+
+def test_bins_and_spline_terms_are_the_local_ones(features, table):
+    expected = fit_bins(
+        as_table(table["x"]), max_bins=16, weights=normalised_weights(table["weights"])
+    )
+    np.testing.assert_array_equal(features.bins.edges, expected.edges)
+    np.testing.assert_array_equal(features.bins.edge_starts, expected.edge_starts)
+    terms = fit_covariate_terms(table["x"])
+    for name in ("median", "mean", "scale", "hinge_knot", "step_knot"):  # sums in another order
+        np.testing.assert_allclose(getattr(features.terms, name), getattr(terms, name), atol=1e-12)
+    for name in ("gappy", "hinge_feature", "step_feature"):
+        np.testing.assert_array_equal(getattr(features.terms, name), getattr(terms, name))
+
+
+def test_a_forest_of_the_units_is_a_curve_forest(units, features, table):
+    from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
+
+    bins = features.bins
+
+    def rows(block):
+        values = np.column_stack([block.y, block.dose * block.y])
+        binned = bins.transform(as_table(block.X))
+        return ForestRows(binned, block.ids, block.weights, values, values[:, :1])
+
+    plan = ForestPlan(n_trees=4, min_node_size=10, seed=7)
+    grown, _ = distributed_forest(units.blocks.map(rows), bins, plan)
+    local = CurveForest(4, min_node_size=10, max_bins=16, random_state=7).fit(
+        table["x"],
+        np.column_stack([table["y"], table["dose"] * table["y"]]),
+        leaf_channels=table["y"],
+        sample_weight=table["weights"],
+    )
+    assert_same_bits(local.forest_, grown)
+
+
+def test_the_core_of_all_rows_is_the_local_one_with_the_same_folds(
+    units, features, table, monkeypatch
+):
+    from doseforest.nuisance import spline_core
+    from doseforest.nuisance.spline_design import Design
+    from doseforest.spark.spline_sums import fit_cores
+    from doseforest.spark.units import fold_of
+    from doseforest.treatments.splines import Spline
+
+    x, dose, y = table["x"], table["dose"], table["y"]
+    weights = normalised_weights(table["weights"]).astype(np.float64)
+    level = float(np.average(y, weights=weights))
+    basis = Spline().fit(dose, weights)
+    *without, core = fit_cores(units, features, basis, level)
+    monkeypatch.setattr(spline_core, "N_FOLDS", N_FOLDS)
+    design = Design(x, dose, fit_covariate_terms(x), basis)
+    folds = fold_of(np.arange(N_ROWS), N_FOLDS, 0)
+    choice = spline_core._choose_terms(design, y - level, weights, folds)
+    coefficients = np.zeros(design.n_mains + len(choice.pool))
+    for share, fit in zip(choice.shares, choice.fits, strict=True):
+        coefficients[fit.columns] += share * fit.coefficients
+    coefficients[0] += level
+    local = spline_core.assemble_core(choice.design, choice.pool, coefficients, binary=False)
+    np.testing.assert_allclose(core.predict(x, dose), local.predict(x, dose), atol=1e-6)
+    assert len(without) == N_FOLDS
+
+
+def test_folds_of_rows_are_their_ids_alone(units):
+    from doseforest.spark.units import fold_of
+
+    for ids, folds in units.blocks.map(lambda block: (block.ids, block.folds)).collect():
+        np.testing.assert_array_equal(folds, fold_of(ids, N_FOLDS, 0))
+        assert set(np.unique(folds)) == set(range(N_FOLDS))
