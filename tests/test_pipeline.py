@@ -162,6 +162,16 @@ def test_a_lost_copy_is_published_again(copied):
     assert ran(copied, **target) == ["publish"]
 
 
+def test_another_version_of_doseforest_runs_everything(copied):
+    path = copied / "out/pipeline/manifest.json"
+    stored = json.loads(path.read_text())
+    stored["steps"]["select"]["versions"]["doseforest"] = "0.0.1"
+    path.write_text(json.dumps(stored))
+    reasons = {own.step.name: own.reason for own in plan_pipeline(config_of(copied))}
+    assert reasons["select"] == "doseforest has another version"
+    assert reasons["train linear"] == ""
+
+
 def test_a_broken_manifest_is_told_of(copied):
     (copied / "out/pipeline/manifest.json").write_text('{"steps": 3}')
     with pytest.raises(PipelineError, match="not a manifest"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -98,9 +99,7 @@ class _Watch:
 
 def _show_models(console: Console, found: Told) -> None:
     header, rows = qini_rows(found.selection)
-    table = Table(title="Qini scores on held-out riders", title_justify="left")
-    for place, name in enumerate(header):
-        table.add_column(name, justify="right" if place else "left")
+    table = _table("Qini scores on held-out riders, times 1000", ("", *header[1:]))
     for name, row in zip(found.selection["qini"]["scores"], rows, strict=True):
         table.add_row(*row, style="bold" if name == found.selected else "")
     console.print(table)
@@ -108,11 +107,8 @@ def _show_models(console: Console, found: Told) -> None:
 
 
 def _show_plans(console: Console, found: Told) -> None:
-    table = Table(title="Plans of the same budget, per view", title_justify="left")
-    for place, name in enumerate(
-        ("model", "mean discount", "promised gain", "cost", "by held-out riders", "full zones")
-    ):
-        table.add_column(name, justify="right" if place else "left")
+    header = ("", "mean discount", "gain", "cost", "held-out cost", "full zones")
+    table = _table("Plans of the same budget, as promised per view", header)
     for name, plan in found.plans.items():
         mean = " + ".join(f"{own:.1%}" for own in plan["mean dose"])
         held = plan["held-out"]
@@ -131,25 +127,12 @@ def _show_plans(console: Console, found: Told) -> None:
 
 def _show_tests(console: Console, results: dict[int, Told]) -> None:
     console.rule("[bold]A/B tests on finished orders, at the same budget")
-    table = Table()
-    for place, name in enumerate(
-        (
-            "",
-            "arms",
-            "finished orders",
-            "truth",
-            "orders that discounts bring",
-            "truth",
-            "published",
-        )
-    ):
-        table.add_column(name, justify="left" if place < 2 else "right")
+    table = _table("", ("", "finished orders", "truth", "extra orders", "truth", "paper"))
     for options, found in results.items():
         result = found.result or {}
         orders, extra = result["results"]["orders"], result["extra orders"]
         table.add_row(
             NAMES[options],
-            f"{result['treatment']} over {result['control']}",
             _with_interval(orders, ".1%"),
             f"{result['truth']['orders']['relative']:+.1%}",
             _with_interval(extra, ".0%"),
@@ -157,10 +140,21 @@ def _show_tests(console: Console, results: dict[int, Told]) -> None:
             f"{PUBLISHED[options]:+.1%}",
         )
     console.print(table)
+    arms = {f"{own.result['treatment']} over {own.result['control']}" for own in results.values()
+            if own.result}  # fmt: skip
     console.print(
-        "[dim]Truth: what the simulator knows. Published: GCF over CF in the paper's own "
-        "market, which is another one.[/]"
+        f"[dim]Increments of {' and '.join(sorted(arms))}, with 95 % intervals. Extra orders: "
+        "those that discounts bring, beyond what comes without. Truth: what the simulator knows. "
+        "Paper: finished orders, GCF over CF, as published for its own market.[/]"
     )
+
+
+def _table(title: str, header: tuple[str, ...]) -> Table:
+    """A table that fits into 80 columns."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, pad_edge=False)
+    for place, name in enumerate(header):
+        table.add_column(name, justify="right" if place else "left", no_wrap=True)
+    return table
 
 
 def _with_interval(found: dict[str, Any], form: str) -> str:

@@ -10,6 +10,7 @@ import typer
 from doseforest.cli import tables
 from doseforest.cli.errors import told
 from doseforest.cli.tables import RoleTable, answer, one_dose, read_doses
+from doseforest.pipeline.models import known_density
 from doseforest.pipeline.report.sections import plain_dose_name
 from doseforest.pipeline.tables import write_table
 
@@ -53,7 +54,7 @@ def fit(
     forest = GeneralizedCausalForest(trees, random_state=seed, n_jobs=threads)
     forest.set_params(correction=correction)
     if table.propensity is not None:
-        forest.set_params(density=table.propensity)
+        forest.set_params(density=known_density(table.propensity, dose))
     forest.fit(table.features, y, treatment=dose, groups=table.groups)
     forest.save(out)
     found = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from doseforest.pipeline.model_names import EXTRAS, FOREST, MODEL_NAMES, TITLES
+from doseforest.pipeline.model_names import EXTRAS, FOREST, MODEL_NAMES
 from doseforest.pipeline.problems import nearest
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ def _run(config: PipelineConfig) -> Iterator[str]:
             yield (
                 "[pipeline] engine must be 'local' where PySpark is missing. Install it with: "
                 "pip install 'doseforest[spark]'. Got 'spark' instead."
+            )
+        if len(config.columns.treatment) > 1:
+            yield (
+                "[columns] treatment must be one column with engine = 'spark'. "
+                f"Got {list(config.columns.treatment)} instead."
             )
         others = [name for name in config.train.models if name != FOREST]
         if others:
@@ -163,12 +168,3 @@ def _installed(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:
         return False
-
-
-def titles(models: tuple[str, ...]) -> dict[str, str]:
-    """Models by name as texts call them.
-
-    >>> titles(("forest",))
-    {'forest': 'GCF'}
-    """
-    return {name: TITLES[name] for name in models}

@@ -17,7 +17,7 @@ from doseforest.simulation.marketplace import FEATURES
 
 PUBLISHED = {1: 0.151, 2: 0.252}  # finished orders, GCF over CF, in the paper's A/B tests
 NAMES = {1: "One option", 2: "Two options"}
-DUAL_DOSES = [[0.12, 0.0], [0.0, 0.12], [0.12, 0.12], [0.24, 0.12], [0.12, 0.24], [0.24, 0.24]]
+DUAL_DOSES = [[0.12, 0.0], [0.0, 0.12], [0.12, 0.12], [0.24, 0.24]]  # that scores are shown of
 DUAL_LEVELS = (0.0, 0.06, 0.12, 0.24)  # pairs of these; all 36 take twice as long to predict
 REPORT = "report.html"
 

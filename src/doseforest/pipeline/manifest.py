@@ -13,12 +13,14 @@ from typing import Any
 
 import doseforest
 from doseforest.pipeline.problems import PipelineError
-from doseforest.studies.provenance import installed
+from doseforest.studies.provenance import CLONE, PACKAGE, digest_of_files, in_clone, installed
 from doseforest.text_files import write_text
 
 FILE = "manifest.json"
 FORMAT = 1
 PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "xgboost-cpu", "pyarrow")
+CODE = ("doseforest", "sources")
+BESIDE_RESULTS = ("cli", "studies", "datasets", "pipeline/report")  # no artifact depends on them
 CHUNK = 2**20
 
 
@@ -109,6 +111,16 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what results depend on."""
+    """Versions of what results depend on; in a clone, where one version has many, the sources."""
     found = {package: installed(package) for package in PACKAGES}
-    return {name: own for name, own in found.items() if own != "not installed"}
+    found = {name: own for name, own in found.items() if own != "not installed"}
+    if in_clone():
+        skipped = {PACKAGE / name for name in BESIDE_RESULTS}
+        files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint(path.parents)]
+        found["sources"] = digest_of_files([*files, *(CLONE / "cpp").iterdir()])
+    return found
+
+
+def same_code(record: StepRecord) -> bool:
+    """Whether a step was done by this version of doseforest."""
+    return all(record.versions.get(name) == versions().get(name) for name in CODE)

@@ -84,13 +84,13 @@ def fit_model(name: str, frame: Any, config: PipelineConfig) -> Any:
     given = config.train.parameters.get(FOREST, {})
     chances = roles.propensity(frame, config)
     if chances is not None and "density" not in given:
-        model.set_params(density=_known_density(chances, dose))
+        model.set_params(density=known_density(chances, dose))
     if "baseline" not in given:
         model.set_params(baseline=baseline_of(config))
     return model.fit(X, y, treatment=dose, groups=roles.groups(frame, config))
 
 
-def _known_density(chances: FloatArray, dose: FloatArray) -> Any:
+def known_density(chances: FloatArray, dose: FloatArray) -> Any:
     """What the forest is told of a known assignment.
 
     Of doses of several components it takes no chances of rows; where they are the same for all,

@@ -16,6 +16,7 @@ from doseforest.pipeline.manifest import (
     Manifest,
     StepRecord,
     file_digest,
+    same_code,
     settings_digest,
     versions,
 )
@@ -111,7 +112,7 @@ def _why_run(step: Step, manifest: Manifest, uncertain: set[str] | None = None) 
         return "has not run yet"
     if record.settings != settings_digest(step.settings):
         return "its configuration changed"
-    if record.versions.get("doseforest") != versions().get("doseforest"):
+    if not same_code(record):
         return "doseforest has another version"
     for name in step.outputs:
         if _digest(manifest.folder / name) != record.outputs.get(name):

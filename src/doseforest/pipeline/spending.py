@@ -60,15 +60,15 @@ def held_out_spend(policy: DosePolicy, frame: Any, config: PipelineConfig) -> di
     """Value and cost per unit of a policy by held-out outcomes, beside what its model says.
 
     The model's predictions, corrected by the residuals of the rows that happen to have had the
-    policy's dose (their chances known, or the shares of the levels). None where doses are no
-    levels of the rows.
+    policy's dose (their chances known, or the shares of the levels). Empty where the policy has
+    doses that no row had.
     """
     if len(frame) > MOST_ROWS:
         frame = frame.iloc[np.linspace(0, len(frame) - 1, MOST_ROWS).astype(np.int64)]
     doses = roles.treatment(frame, config).reshape(len(frame), -1)
     choices = policy.plain_doses.reshape(len(policy.doses), -1)
     own = (doses[:, None, :] == choices[None]).all(axis=2)  # (n_rows, n_doses)
-    if not own.any(axis=1).all():
+    if not own.any(axis=0).all():
         return {}
     names = roles.feature_names([str(name) for name in frame.columns], config)
     weighed = policy.alternatives(frame[names], frame)
@@ -76,7 +76,7 @@ def held_out_spend(policy: DosePolicy, frame: Any, config: PipelineConfig) -> di
     rows = np.arange(len(frame))
     chances = roles.propensity(frame, config)
     if chances is None:
-        chances = (own * own.mean(axis=0)).sum(axis=1)
+        chances = np.where(own.any(axis=1), (own * own.mean(axis=0)).sum(axis=1), 1.0)
     matched = own[rows, place] / chances
     predicted = weighed.response[rows, place]
     residual = matched * (roles.outcome(frame, config) - predicted)

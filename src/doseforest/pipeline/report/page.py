@@ -22,6 +22,7 @@ p { margin: 4px 0 12px; max-width: 70ch; }
 .cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
 .tile, .card { background: #fff; border: 1px solid #e2e5e8; border-radius: 10px; padding: 16px; }
 .card { min-width: 0; }
+.wide { grid-column: 1 / -1; }
 .tile b { display: block; font-size: 1.9rem; line-height: 1.2; color: #0072B2; }
 .tile span { color: #5a5f66; font-size: .9rem; }
 svg { width: 100%; height: auto; display: block; font-size: 12px; fill: none; }
@@ -74,10 +75,11 @@ def tile(number: str, text: str) -> str:
     return f'<div class="tile"><b>{escape(number)}</b><span>{escape(text)}</span></div>'
 
 
-def card(title: str, content: str, note: str = "") -> str:
-    """A box with a title; `content` is HTML already."""
+def card(title: str, content: str, note: str = "", *, wide: bool = False) -> str:
+    """A box with a title, perhaps as wide as the page; `content` is HTML already."""
     told = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f'<section class="card"><h3>{escape(title)}</h3>{told}{content}</section>'
+    kind = "card wide" if wide else "card"
+    return f'<section class="{kind}"><h3>{escape(title)}</h3>{told}{content}</section>'
 
 
 def html_table(

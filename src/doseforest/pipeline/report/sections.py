@@ -57,6 +57,11 @@ class Told:
         """Name of the model that decides."""
         return str(self.selection["selected"])
 
+    @property
+    def unit(self) -> str:
+        """What a row is."""
+        return "rider" if self.config.collect.source == "marketplace" else "unit"
+
 
 def section_of(config: PipelineConfig, title: str) -> Section:
     """All cards of a workspace."""
@@ -76,7 +81,8 @@ def section_of(config: PipelineConfig, title: str) -> Section:
 def qini_rows(selection: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The Qini table: a column for each dose, scores times 1,000."""
     qini = selection["qini"]
-    header = ["Qini score x 1000", *(dose_name(own) for own in qini["doses"]), "mean", "95 %"]
+    names = [dose_name(own, are_shares(qini["doses"])) for own in qini["doses"]]
+    header = ["Qini score x 1000", *names, "mean", "95 %"]
     rows = []
     for name, scores in qini["scores"].items():
         mean = qini["means"][name]
@@ -92,14 +98,21 @@ def qini_rows(selection: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def dose_name(dose: Any) -> str:
+def are_shares(doses: Any) -> bool:
+    """Whether doses look like shares, which people read as per cent."""
+    return bool(np.max(doses) <= 1.0)
+
+
+def dose_name(dose: Any, share: bool = True) -> str:
     """A dose as a text.
 
-    >>> dose_name(0.12), dose_name([0.12, 0.0])
-    ('12 %', '12 + 0 %')
+    >>> dose_name(0.12), dose_name([0.12, 0.0]), dose_name(5.0, share=False)
+    ('12 %', '12+0 %', '5')
     """
     parts = dose if isinstance(dose, list) else [dose]
-    return " + ".join(f"{100 * own:g}" for own in parts) + " %"
+    if share:
+        return "+".join(f"{100 * own:g}" for own in parts) + " %"
+    return "+".join(f"{own:g}" for own in parts)
 
 
 def plain_dose_name(dose: Any) -> str:
@@ -116,7 +129,8 @@ def _qini_table(told: Told) -> str:
     header, rows = qini_rows(told.selection)
     chosen = list(told.selection["qini"]["scores"]).index(told.selected)
     note = str(told.selection["reason"])
-    return card("Which model ranks riders best?", html_table(header, rows, chosen), note)
+    title, table = f"Which model ranks {told.unit}s best?", html_table(header, rows, chosen)
+    return card(title, table, note, wide=True)
 
 
 def _qini_curves(told: Told) -> str:
@@ -124,14 +138,15 @@ def _qini_curves(told: Told) -> str:
     series = {TITLES[name]: (qini["shares"], own) for name, own in qini["curves"].items()}
     chart = line_chart(
         series,
-        x_label="share of riders who get the discount, best first",
-        y_label="gain per rider",
+        x_label=f"share of {told.unit}s who get the dose, best first",
+        y_label=f"gain per {told.unit}",
         label="Qini curves of the models",
         percent=True,
         straight=True,
     )
-    note = f"Held-out riders at a discount of {dose_name(qini['curve dose'])}."
-    return card("Gain when the best riders come first", chart, note)
+    dose = dose_name(qini["curve dose"], are_shares(qini["doses"]))
+    note = f"Held-out {told.unit}s at a dose of {dose}; grey: in any order."
+    return card(f"Gain when the best {told.unit}s come first", chart, note)
 
 
 def _curves(told: Told) -> str:
@@ -139,15 +154,20 @@ def _curves(told: Told) -> str:
     doses = np.asarray(plan["doses"])
     if doses.ndim == 2:
         return ""
-    series = {name: (doses.tolist(), own) for name, own in zip(FIFTHS, plan["curves"], strict=True)}
+    series = {
+        name: (doses.tolist(), [value - own[0] for value in own])
+        for name, own in zip(FIFTHS, plan["curves"], strict=True)
+    }
     chart = line_chart(
         series,
-        x_label="discount",
-        y_label="predicted response",
-        label="Mean curves of fifths of the riders",
-        percent=True,
+        x_label=told.config.columns.treatment[0].replace("_", " "),
+        y_label="extra response",
+        label=f"Mean curves of fifths of the {told.unit}s",
+        percent=are_shares(doses),
     )
-    return card("Riders differ", chart, f"Mean curves by {TITLES[told.selected]}.")
+    return card(
+        f"{told.unit.title()}s differ", chart, f"What doses add, by {TITLES[told.selected]}."
+    )
 
 
 def _path(told: Told) -> str:
@@ -158,8 +178,8 @@ def _path(told: Told) -> str:
     budget = told.plans[told.selected]["budget"]
     chart = line_chart(
         series,
-        x_label="budget per rider",
-        y_label="predicted gain per rider",
+        x_label=f"budget per {told.unit}",
+        y_label=f"predicted gain per {told.unit}",
         label="Gain against budget",
         marks={"budget": budget},
     )
@@ -227,4 +247,4 @@ def _test_table(result: dict[str, Any]) -> str:
     note = str(result["sample ratio"])
     if "budget" in result:
         note = f"Both arms are paced to {result['budget']:.3f} per view. {note}."
-    return card("The test in numbers", html_table(header, rows, 0), note)
+    return card("The test in numbers", html_table(header, rows, 0), note, wide=True)

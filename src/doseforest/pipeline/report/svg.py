@@ -10,7 +10,7 @@ from html import escape
 from doseforest.inspection.pictures import BLUE, GREY, INK, KINDS, PALE
 
 WIDTH, HEIGHT = 440, 280  # of the drawing; a page scales it, and text stays readable on a phone
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 52, 24, 14, 40
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,8 +128,7 @@ def _path(
     """Gain against budget, per unit, at some points; supplies left aside."""
     path = budget_path(value, cost, doses=doses)
     n_units, start = len(value), float(value[:, baseline].sum())
-    places = np.unique(np.linspace(0, len(path) - 1, PATH_POINTS).round().astype(int))
-    budgets = np.linspace(path.budgets[0], path.budgets[places[-1]], PATH_POINTS)
+    budgets = np.linspace(path.budgets[0], path.budgets[-1], PATH_POINTS)
     gains = (path.bound(budgets) - start) / n_units
     return {"budgets": (budgets / n_units).tolist(), "gains": gains.tolist()}
 
