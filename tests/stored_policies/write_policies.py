@@ -1,6 +1,6 @@
 """Store a small policy of the current format, to be run once at each release that changes it.
 
-Usage: python tests/stored_policies/write.py
+Usage: python tests/stored_policies/write_policies.py
 """
 
 from __future__ import annotations
