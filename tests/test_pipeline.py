@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,10 +17,12 @@ import pandas as pd
 import pytest
 
 from doseforest.pipeline import PipelineError, plan_pipeline, run_pipeline
+from doseforest.pipeline.config import PipelineConfig
 from doseforest.pipeline.manifest import Manifest, file_digest
+from doseforest.pipeline.steps import steps_of
 from doseforest.pipeline.tables import read_source
 from doseforest.policy import load_policy
-from pipeline_runs import config_of, orders, write_rows
+from pipeline_runs import config_of, orders, tables, write_rows
 
 STEPS = ["collect", "train boosting", "train linear", "select", "optimise", "publish", "test"]
 
@@ -259,6 +262,32 @@ def test_tables_of_csv_and_sqlite_give_the_same_rows_as_parquet(copied):
     assert len(expected) == 360
 
 
+def test_a_column_with_a_new_role_is_collected_anew_and_no_feature_any_more(copied):
+    def settings(optimise, features):
+        plain = tables(optimise=optimise)
+        if features is None:
+            del plain["columns"]["features"]
+        steps = steps_of(PipelineConfig.from_tables(plain, copied))
+        return {own.name: own.settings for own in steps}
+
+    before, after = (settings(own, "named") for own in ({}, {"spent": "income"}))
+    assert before["collect"] != after["collect"]
+    assert before["train linear"] == after["train linear"]
+    before, after = (settings(own, None) for own in ({}, {"spent": "income"}))
+    assert before["train linear"] != after["train linear"]
+
+
+def test_rows_in_the_log_of_a_database_count(copied):
+    with closing(sqlite3.connect(copied / "rows.db")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE rows (a)")
+        connection.commit()
+        collect = {"source": "sql", "url": "sqlite:///rows.db", "table": "rows"}
+        plain = tables() | {"collect": collect}
+        files = steps_of(PipelineConfig.from_tables(plain, copied))[0].files
+    assert [path.name for path in files] == ["rows.db", "rows.db-wal"]
+
+
 @pytest.mark.parametrize(
     ("own", "message"),
     [
@@ -274,6 +303,13 @@ def test_databases_that_cannot_be_read_are_told_of(copied, own, message):
         connection.execute("CREATE TABLE rows (a)")
     with pytest.raises(PipelineError, match=message):
         read_source(config_of(copied, collect={"source": "sql", **own}))
+
+
+def test_a_database_that_does_not_answer_is_told_of(copied):
+    pytest.importorskip("psycopg")
+    own = {"source": "sql", "url": "postgresql+psycopg://127.0.0.1:9/rows", "table": "rows"}
+    with pytest.raises(PipelineError, match=r"table 'rows' cannot be read: .*127\.0\.0\.1"):
+        read_source(config_of(copied, collect=own))
 
 
 @pytest.mark.parametrize(

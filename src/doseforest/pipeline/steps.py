@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doseforest.pipeline.roles import roles
+
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
 
@@ -76,10 +78,12 @@ def _collect(config: PipelineConfig) -> Step:
     own = config.collect
     files = [config.path(own.path)] if own.path is not None else []
     if own.source == "sql" and str(own.url).startswith("sqlite:///"):
-        files.append(config.path(str(own.url).removeprefix("sqlite:///")))
+        database = config.path(str(own.url).removeprefix("sqlite:///"))
+        log = database.with_name(f"{database.name}-wal")  # what is written, and not yet moved over
+        files += [database, log] if log.exists() else [database]
     if config.optimise.units is not None:
         files.append(config.path(config.optimise.units))
-    settings = config.plain("collect", "columns") | _seed(config)
+    settings = config.plain("collect", "columns") | {"roles": roles(config)} | _seed(config)
     settings["units"] = [config.optimise.units, config.optimise.plan_units]
     return Step("collect", "collect", settings, (TRAINING, HELD_OUT, UNITS), files=tuple(files))
 
@@ -92,6 +96,7 @@ def _training(config: PipelineConfig) -> list[Step]:
             config.plain("columns")
             | {"model": name, "parameters": config.train.parameters.get(name, {})}
             | {"engine": config.pipeline.engine, "baseline": config.optimise.baseline}
+            | _taken(config)
             | _seed(config),
             (model_file(name),),
             (TRAINING,),
@@ -104,7 +109,8 @@ def _training(config: PipelineConfig) -> list[Step]:
 def _select(config: PipelineConfig) -> Step:
     settings = config.plain("columns", "select") | {"models": list(config.train.models)}
     plan = config.optimise
-    settings |= {"baseline": plan.baseline, "cost": [plan.price, plan.spent]} | _seed(config)
+    settings |= {"baseline": plan.baseline, "cost": [plan.price, plan.spent]}
+    settings |= _taken(config) | _seed(config)
     inputs = (HELD_OUT, *map(model_file, config.train.models))
     return Step("select", "select", settings, (SELECTION,), inputs)
 
@@ -139,6 +145,11 @@ def _test(config: PipelineConfig) -> Step:
         settings |= config.plain("collect")
         inputs = (POLICY, SELECTION, *map(plan_file, models), *map(model_file, models))
     return Step("test", "test", settings, (RESULT,), inputs, files)
+
+
+def _taken(config: PipelineConfig) -> dict[str, Any]:
+    """Columns with a role of their own, where all others are features."""
+    return {} if config.columns.features is not None else {"roles": roles(config)}
 
 
 def _seed(config: PipelineConfig) -> dict[str, Any]:

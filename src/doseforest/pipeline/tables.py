@@ -97,14 +97,25 @@ def _sql(config: PipelineConfig, own: CollectSection) -> Any:
             f"[collect] url {url.split('://')[0]}://… needs SQLAlchemy and the database's driver. "
             "Install them with: pip install sqlalchemy; sqlite:/// works without."
         )
-    from sqlalchemy import create_engine
+    return _by_sqlalchemy(url, table, own.rows)
 
-    engine = create_engine(url)
+
+def _by_sqlalchemy(url: str, table: str, rows: int | None) -> Any:
+    from sqlalchemy import MetaData, Table, create_engine, select
+    from sqlalchemy.exc import SQLAlchemyError
+
+    engine = None
     try:
+        engine = create_engine(url)
         with engine.connect() as connection:
-            return pandas().read_sql_table(table, connection)
+            query = select(Table(table, MetaData(), autoload_with=connection)).limit(rows)
+            return pandas().read_sql_query(query, connection)
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise PipelineError(f"[collect] table {table!r} cannot be read: {reason}") from error
     finally:
-        engine.dispose()
+        if engine is not None:
+            engine.dispose()
 
 
 def _marketplace(config: PipelineConfig, own: CollectSection) -> Any:
