@@ -48,16 +48,22 @@ class NodeRows:
         return self.rows[start:end]
 
 
-def growing_rows(spec: GrowthSpec, block: GrowthBlock, partial: PartialTrees) -> NodeRows:
-    """Draw the rows that grow each tree and send them down as far as the trees have grown."""
-    plan, trees = spec.plan.to_core(), partial.trees
+def growing_rows(
+    spec: GrowthSpec, block: GrowthBlock, partial: PartialTrees, places: IntArray | None = None
+) -> NodeRows:
+    """Draw the rows that grow each tree and send them down as far as the trees have grown.
+
+    With `places`, only for the trees at these places of the group; nodes of others get no rows.
+    """
+    roots = np.arange(len(partial.trees)) if places is None else places
+    plan, trees = spec.plan.to_core(), partial.trees[roots]
     counts = count_growing(spec, block, trees)
     ends = np.cumsum(counts)
     rows = np.empty(int(ends[-1]), np.uint32)
     _core.draw_rows(plan, trees, block.ids, 1, ends - counts, rows)
     ranges = np.zeros((len(partial.left), 2), np.int64)
-    ranges[: len(trees)] = np.stack([ends - counts, ends], axis=1)
-    level = np.flatnonzero(partial.left[: len(trees)] >= 0)
+    ranges[roots] = np.stack([ends - counts, ends], axis=1)
+    level = roots[partial.left[roots] >= 0]
     while len(level):
         middles = np.empty(len(level), np.int64)
         _core.partition(

@@ -97,7 +97,7 @@ def grow_subtrees(
 ) -> NodeTable:
     """Grow the subtrees of a task to the end; the first nodes of the result are their roots."""
     block = GrowthBlock.join(blocks)
-    found = growing_rows(spec, block, partial)
+    found = growing_rows(spec, block, partial, np.unique(task.tree))
     own = [found.of(node) for node in task.nodes.tolist()]
     rows = np.concatenate(own)
     del found
