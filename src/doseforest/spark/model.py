@@ -18,6 +18,8 @@ from doseforest.spark.persistence import ForestReader, ForestWriter
 from doseforest.spark.scoring import STRUCT, answers
 from doseforest.treatments.grids import check_doses
 
+ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
+
 
 class GeneralizedCausalForestModel(
     TableOfParams,
@@ -109,7 +111,7 @@ class GeneralizedCausalForestModel(
 
         doses, _ = self._asked()
         scored = self.copy({self.getParam("curveCol"): "curve"})._scored(dataset)
-        means = [F.mean(column("answer")["curve"][place]) for place in range(len(doses))]
+        means = [F.mean(column(ANSWER)["curve"][place]) for place in range(len(doses))]
         return np.array(scored.agg(*means).first(), np.float64)
 
     def _transform(self, dataset: Any) -> Any:
@@ -126,7 +128,7 @@ class GeneralizedCausalForestModel(
                 "The 'predictionCol', 'curveCol' and 'effectCol' parameters must name new columns. "
                 f"Got {taken[0]!r} instead, which the data frame has."
             )
-        added = [column("answer")[kind].alias(name) for kind, name in wanted.items() if name]
+        added = [column(ANSWER)[kind].alias(name) for kind, name in wanted.items() if name]
         kept = [column(name) for name in dataset.columns]
         return scored.select(*kept, *added)
 
@@ -145,7 +147,7 @@ class GeneralizedCausalForestModel(
         score = answers(self._broadcast(dataset), doses, baseline, named, _n_features(self._fitted))
         with without_pandas_warning():
             answer = F.arrow_udf(score, STRUCT)(features_array(dataset, features), own)
-        return dataset.withColumn("answer", answer)
+        return dataset.withColumn(ANSWER, answer)
 
     def _asked(self) -> tuple[FloatArray, float]:
         forest = self._fitted
