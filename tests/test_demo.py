@@ -61,7 +61,8 @@ def test_the_command_shows_what_is_done_without_doing_it_again(finished, monkeyp
     monkeypatch.setattr(command, "DemoSize", lambda **given: SMALL)
     monkeypatch.setattr("doseforest.pipeline.demo.booster", lambda: "boosting")
     monkeypatch.setattr(command, "booster", lambda: "boosting")
-    result = CliRunner().invoke(app, ["demo", "--out", str(finished)])
+    wide = {"COLUMNS": "160"}  # increments of so few rows have long intervals
+    result = CliRunner().invoke(app, ["demo", "--out", str(finished)], env=wide)
     assert result.exit_code == 0, result.output
     assert result.stdout.count("up to date") == 16
     assert "scikit-learn's boosting takes its place" in " ".join(result.stdout.split())
