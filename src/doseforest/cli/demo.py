@@ -30,7 +30,7 @@ WORDS = {
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of artifacts and report.")] = Path("out/demo"),
     rows: Annotated[
-        int, typer.Option(min=5000, help="Rows of each experiment; one in ten trains.")
+        int, typer.Option(min=5000, help="Rows of each experiment; three in twenty train.")
     ] = DemoSize().rows,
     regime: Annotated[
         str, typer.Option(help="How riders answer: linear, mixed or nonlinear.")

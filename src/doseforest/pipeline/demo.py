@@ -18,7 +18,6 @@ from doseforest.simulation.marketplace import FEATURES
 PUBLISHED = {1: 0.151, 2: 0.252}  # finished orders, GCF over CF, in the paper's A/B tests
 NAMES = {1: "One option", 2: "Two options"}
 DUAL_DOSES = [[0.12, 0.0], [0.0, 0.12], [0.12, 0.12], [0.24, 0.24]]  # that scores are shown of
-DUAL_LEVELS = (0.0, 0.06, 0.12, 0.24)  # pairs of these; all 36 take twice as long to predict
 REPORT = "report.html"
 
 
@@ -28,7 +27,7 @@ class DemoSize:
 
     regime: str = "nonlinear"
     rows: int = 100_000
-    holdout: float = 0.9  # rows that judge are cheap, those that train are not
+    holdout: float = 0.85  # rows that judge are cheap, those that train are not
     plan_units: int = 12_000
     days: int = 7
     cells: int | None = None
@@ -72,8 +71,6 @@ def demo_config(options: int, folder: Path, size: DemoSize | None = None) -> Pip
         },
         "test": {"kind": "marketplace", "days": own.days, "days_before": own.days},
     }
-    if not single:
-        tables["optimise"]["doses"] = [[one, two] for one in DUAL_LEVELS for two in DUAL_LEVELS]
     if own.cells is not None:
         tables["test"]["cells"] = own.cells
     return PipelineConfig.from_tables(tables, folder, "The demo")

@@ -64,10 +64,9 @@ def spread_cells(market: Marketplace, about: int) -> IntArray:
     >>> len(cells), len(set(market.city.hour[cells].tolist()))
     (524, 24)
     """
-    step = max(1, round(market.n_cells / about))
-    while step > 1 and math.gcd(step, N_HOURS) > 1:
-        step -= 1
-    return np.arange(0, market.n_cells, step)
+    wished = market.n_cells / about
+    steps = [own for own in range(1, market.n_cells) if math.gcd(own, N_HOURS) == 1]
+    return np.arange(0, market.n_cells, min(steps, key=lambda own: abs(own - wished)))
 
 
 def zone_hours(X: FloatArray) -> IntArray:
