@@ -286,3 +286,23 @@ def test_the_examples_of_the_page_run():
         exec(part.split("```")[0], names)
     assert names["table"].scores.shape == (2, 5)
     assert names["found"].best in names["candidates"]
+
+
+def test_a_single_group_declares_nobody():
+    # Influences of one group add up to 0 but for rounding: an error of 1e-16 would be told.
+    X, y, treatment = experiment(60)
+    one = qini_curve(y, treatment, X[:, 0], dose=1, groups=np.zeros(60))
+    assert one.standard_error == np.inf
+    assert one.p_value == 1.0
+    assert one.interval() == (-np.inf, np.inf)
+    assert mean_of_rows(y, clusters=np.zeros(60, int)).p_value == 1.0
+    assert mean_of_rows(y[:1]).p_value == 1.0
+
+
+@pytest.mark.parametrize("split", [{"selection_size": 0.34, "test_size": 0.0}, {"cv": 3}])
+def test_parts_that_judge_need_two_groups(split):
+    X, y, treatment = experiment(90)
+    with pytest.raises(ValueError, match="at least two where models are judged"):
+        RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 3, **split)
+    found = RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 6, cv=3)
+    assert np.isfinite(found.estimates["right"].standard_error)

@@ -129,9 +129,11 @@ def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed
         within = [np.flatnonzero(folds == own) for own in range(cv)]
         without = [np.flatnonzero(folds != own) for own in range(cv)]
         split = Split(without, within, np.empty(0, np.int64))
-    if not all(map(len, [*split.fits, *split.judges])):
+    judging = split.judges + ([split.tells] if test_size and cv is None else [])
+    if not all(map(len, split.fits)) or any(len(np.unique(ids[own])) < 2 for own in judging):
         raise ValueError(
-            "The 'X' parameter must have enough rows (or groups) for every part of the split. "
+            "The 'X' parameter must have enough rows (or groups) for every part of the split, at "
+            "least two where models are judged: one has no spread to tell an error by. "
             f"Got {len(np.unique(ids))} instead."
         )
     return split
