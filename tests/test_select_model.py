@@ -306,3 +306,20 @@ def test_parts_that_judge_need_two_groups(split):
         RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 3, **split)
     found = RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 6, cv=3)
     assert np.isfinite(found.estimates["right"].standard_error)
+
+
+@pytest.mark.parametrize("metric", ["qini", "budgeted_qini", "policy_value"])
+def test_given_scores_are_used_by_their_doses(metric):
+    X, y, treatment = experiment(600, seed=13)
+    options = {"metric": metric, "cost": [0.0, 0.1, 0.3], "refit": False}
+    plain, turned = (
+        select_model(
+            CANDIDATES, X, y, treatment, scores=randomised_scores(y, treatment, doses), **options
+        )
+        for doses in ([0, 1, 2], [2, 0, 1])
+    )
+    assert str(plain) == str(turned)
+    with pytest.raises(ValueError, match="'doses' parameter must be one of the doses that have"):
+        select_model(
+            CANDIDATES, X, y, treatment, scores=randomised_scores(y, treatment, [0, 1]), **options
+        )

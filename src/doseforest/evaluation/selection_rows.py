@@ -88,7 +88,8 @@ def check_rows(
         given = checks.checked_columns(propensity, "propensity", n_rows, 1)
         chances = given[:, 0].astype(np.float64)
     check_count(random_state, 0, "random_state")
-    known = _given_scores(scores, n_rows)
+    grid = np.concatenate([np.asarray(baseline, np.float64)[None], asked])
+    known = _given_scores(scores, n_rows, grid)
     return AllRows(
         HeldOutRows(
             X=X,
@@ -139,14 +140,15 @@ def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed
     return split
 
 
-def _given_scores(scores: Any, n_rows: int) -> DoseScores | None:
+def _given_scores(scores: Any, n_rows: int, grid: FloatArray) -> DoseScores | None:
+    """Scores of all rows at the baseline and the doses, in that order; None if not given."""
     if isinstance(scores, DoseScores):
         if len(scores.values) != n_rows:
             raise ValueError(
                 f"The 'scores' parameter must have one row per row of X ({n_rows}). "
                 f"Got {len(scores.values)} instead."
             )
-        return scores
+        return scores.at(grid)
     if scores is not None and scores not in SCORES:
         raise ValueError(
             f"The 'scores' parameter must be one of {', '.join(SCORES)}, DoseScores of all rows, "
