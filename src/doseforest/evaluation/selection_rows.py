@@ -90,6 +90,11 @@ def check_rows(
     check_count(random_state, 0, "random_state")
     grid = np.concatenate([np.asarray(baseline, np.float64)[None], asked])
     known = _given_scores(scores, n_rows, grid)
+    if known is not None and chances is not None:
+        raise ValueError(
+            "The 'propensity' parameter must be None with scores, which know it already. "
+            f"Got {propensity!r} instead."
+        )
     return AllRows(
         HeldOutRows(
             X=X,
@@ -108,6 +113,22 @@ def check_rows(
             n_jobs=n_jobs,
         )
     )
+
+
+def refuse_for_r_risk(candidates: Mapping[str, Any], **given: Any) -> None:
+    """What the R-risk would ignore, and candidates without curves."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):  # texts only say how doses came
+            raise ValueError(
+                f"The {name!r} parameter must be None for metric='r_risk', which has nuisances of "
+                f"its own. Got {type(value).__name__} instead."
+            )
+    for name, model in candidates.items():
+        if hasattr(model, "fit") and not hasattr(model, "dose_response"):
+            raise ValueError(
+                "The 'candidates' parameter must hold models with a method dose_response for "
+                f"metric='r_risk'. Got {model!r} as {name!r} instead."
+            )
 
 
 def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed: int) -> Split:
