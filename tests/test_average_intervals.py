@@ -237,3 +237,15 @@ def test_slopes_need_two_doses(fitted):
         fitted.average_partial_effect(2.0, 99.0)
     with pytest.raises(ValueError, match="'low' parameter must be one dose"):
         fitted.average_partial_effect([1.0, 2.0], 3.0)
+
+
+def test_one_cluster_has_no_error_to_tell():
+    # The deviations of a single cluster add up to 0, which would be an error of 1e-16.
+    said = np.random.default_rng(0).normal(size=(50, 2))
+    mean, error, covariance = average_of_units(said, None, np.zeros(50, int))
+    assert np.allclose(mean, said.mean(axis=0))
+    assert np.isposinf(error).all()
+    assert np.isposinf(covariance).all()
+    weights = np.repeat([1.0, 0.0], 25)  # the second cluster has no weight
+    _, error, _ = average_of_units(said, weights, np.repeat([0, 1], 25))
+    assert np.isposinf(error).all()

@@ -269,3 +269,32 @@ def test_tables_and_budgets_take_doses_of_several_components():
     value = TwoDiscounts().dose_response(X, grid)
     found = budgeted_qini(y, doses, value, [0.0, 1.0, 1.0, 2.0], doses=grid)
     assert found.score > 3 * found.standard_error
+
+
+def test_scores_are_used_by_their_doses_and_not_by_their_places():
+    a, dose, y = market(np.random.default_rng(11), 300)
+    value = np.outer(a, np.sqrt(DOSES))
+    plain = budgeted_qini(y, dose, value, COST, doses=DOSES)
+    turned = randomised_scores(y, dose, DOSES[::-1])
+    found = budgeted_qini(None, None, value, COST, doses=DOSES, scores=turned)
+    assert found.score == plain.score
+    more = budgeted_qini(None, None, value[:, [0, 2]], COST[:2], doses=[0.0, 2.0], scores=turned)
+    assert more.no_model.gains[-1] > 0
+    with pytest.raises(ValueError, match="'doses' parameter must be one of the doses that have"):
+        budgeted_qini(None, None, value, COST, doses=[0.0, 1.0, 3.0], scores=turned)
+
+
+def test_bands_cover_the_gain_within_a_large_tie():
+    # All units step together: half of the budget gains half of the average effect of 1.
+    gains, errors = np.empty((2, 300))
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        dose = rng.integers(0, 2, 400).astype(float)
+        y = dose + rng.normal(size=400)
+        found = budgeted_qini(y, dose, np.tile([0.0, 1.0], (400, 1)), [0.0, 1.0], doses=[0.0, 1.0])
+        spends, low, high = found.band()
+        assert spends[9] == 0.5
+        gains[seed], errors[seed] = found.at(0.5), (high[9] - low[9]) / (2 * 1.96)
+    assert 0.9 < errors.mean() / gains.std() < 1.1  # two deviations of the latter: 8 %
+    covered = np.mean(np.abs(gains - 0.5) < 1.96 * errors)
+    assert 0.92 < covered < 0.98  # two deviations: 2.5 points

@@ -19,12 +19,14 @@ from doseforest.evaluation import (
     qini_curve,
     qini_table,
     randomised_scores,
+    robust_scores,
     select_model,
 )
 from doseforest.evaluation.candidates import split_parts
 from doseforest.evaluation.metrics import METRICS
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.evaluation.verdicts import decide
+from doseforest.nuisance.cross_fitting import draw_folds
 
 mpl.use("Agg")
 
@@ -286,3 +288,98 @@ def test_the_examples_of_the_page_run():
         exec(part.split("```")[0], names)
     assert names["table"].scores.shape == (2, 5)
     assert names["found"].best in names["candidates"]
+
+
+def test_a_single_group_declares_nobody():
+    # Influences of one group add up to 0 but for rounding: an error of 1e-16 would be told.
+    X, y, treatment = experiment(60)
+    one = qini_curve(y, treatment, X[:, 0], dose=1, groups=np.zeros(60))
+    assert one.standard_error == np.inf
+    assert one.p_value == 1.0
+    assert one.interval() == (-np.inf, np.inf)
+    assert mean_of_rows(y, clusters=np.zeros(60, int)).p_value == 1.0
+    assert mean_of_rows(y[:1]).p_value == 1.0
+
+
+@pytest.mark.parametrize("split", [{"selection_size": 0.34, "test_size": 0.0}, {"cv": 3}])
+def test_parts_that_judge_need_two_groups(split):
+    X, y, treatment = experiment(90)
+    with pytest.raises(ValueError, match="at least two where models are judged"):
+        RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 3, **split)
+    found = RANDOM(CANDIDATES, X, y, treatment, groups=np.arange(90) % 6, cv=3)
+    assert np.isfinite(found.estimates["right"].standard_error)
+
+
+@pytest.mark.parametrize("metric", ["qini", "budgeted_qini", "policy_value"])
+def test_given_scores_are_used_by_their_doses(metric):
+    X, y, treatment = experiment(600, seed=13)
+    options = {"metric": metric, "cost": [0.0, 0.1, 0.3], "refit": False}
+    plain, turned = (
+        select_model(
+            CANDIDATES, X, y, treatment, scores=randomised_scores(y, treatment, doses), **options
+        )
+        for doses in ([0, 1, 2], [2, 0, 1])
+    )
+    assert str(plain) == str(turned)
+    with pytest.raises(ValueError, match="'doses' parameter must be one of the doses that have"):
+        select_model(
+            CANDIDATES, X, y, treatment, scores=randomised_scores(y, treatment, [0, 1]), **options
+        )
+
+
+def test_known_chances_are_the_density_of_robust_scores():
+    rng = np.random.default_rng(14)
+    X, y, _ = experiment(400, seed=14)
+    chances = rng.uniform(0.2, 0.8, 400)
+    treatment = (rng.random(400) < chances).astype(float)
+    own = np.where(treatment == 1, chances, 1 - chances)
+    options = {"scores": "robust", "random_state": 0}
+    linear = {"score_options": {"outcome_model": LinearRegression()}}
+    usual = (CANDIDATES, X, y, treatment)
+    told = select_model(*usual, propensity=own, cv=2, refit=False, **options, **linear)
+    blind = select_model(*usual, cv=2, refit=False, **options, **linear)
+    value = {"right": 0.0}
+    for fold in [
+        np.flatnonzero(draw_folds(np.arange(400), 2, 0) == own_fold) for own_fold in (0, 1)
+    ]:
+        scores = robust_scores(
+            X[fold],
+            y[fold],
+            treatment[fold],
+            [0.0, 1.0],
+            density=own[fold],
+            outcome_model=LinearRegression(),
+        )
+        table = qini_table({"right": KnownEffect()}, X[fold], None, treatment[fold], scores=scores)
+        value["right"] += table.mean("right").value / 2
+    assert np.isclose(told.estimates["right"].value, value["right"])
+    assert told.estimates["right"].value != blind.estimates["right"].value
+
+
+REFUSED = {
+    "chances beside scores": ({"scores": "given", "propensity": np.full(60, 0.3)}, "'propensity'"),
+    "chances for the R-risk": (
+        {"metric": "r_risk", "propensity": np.full(60, 0.3)},
+        "'propensity'",
+    ),
+    "scores for the R-risk": ({"metric": "r_risk", "scores": "given"}, "'scores'"),
+    "options for the R-risk": ({"metric": "r_risk", "score_options": {"n_jobs": 1}}, "'score_opt"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_be_ignored_is_refused(case):
+    options, name = REFUSED[case]
+    X, y, treatment = experiment(60)
+    if options.get("scores") == "given":
+        options = {**options, "scores": randomised_scores(y, treatment, [0, 1, 2])}
+    with pytest.raises(ValueError, match=f"{name}.* parameter must be None"):
+        select_model({"none": ZeroEffect()}, X, y, treatment, **options)
+
+
+def test_the_r_risk_asks_for_curves_before_any_fit():
+    X, y, treatment = experiment(60)
+    with pytest.raises(ValueError, match="'candidates' parameter must hold models with a method "):
+        select_model({"effects": KnownEffect()}, X, y, treatment, metric="r_risk")
+    with pytest.raises(TypeError, match="'model' parameter must have a method dose_response"):
+        select_model({"made": lambda places: KnownEffect()}, X, y, treatment, metric="r_risk")

@@ -243,7 +243,8 @@ def average_of_units(
     """Mean over units, its standard error by clusters, and the covariance of the means.
 
     Of the shapes (n_doses,), (n_doses,) and (n_doses, n_doses). Variances have the factor
-    G / (G - 1) of G clusters: without it those of few clusters are too small.
+    G / (G - 1) of G clusters with weight: without it those of few clusters are too small. One
+    cluster has no spread to tell an error by, which is infinite then.
 
     Examples
     --------
@@ -255,6 +256,8 @@ def average_of_units(
     mean = np.average(said, axis=0, weights=own)
     centred = (said - mean) * own[:, None]
     sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
-    n_clusters = int(np.count_nonzero(np.bincount(clusters)))
-    covariance = sums.T @ sums * (n_clusters / max(n_clusters - 1, 1)) / own.sum() ** 2
+    n_clusters = int(np.count_nonzero(np.bincount(clusters, own > 0)))
+    if n_clusters == 1:
+        return mean, np.full(len(mean), np.inf), np.full((len(mean), len(mean)), np.inf)
+    covariance = sums.T @ sums * (n_clusters / (n_clusters - 1)) / own.sum() ** 2
     return mean, np.sqrt(np.diag(covariance)), covariance

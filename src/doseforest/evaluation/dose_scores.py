@@ -34,6 +34,8 @@ class DoseScores:
            [1.5, 6. ]])
     >>> float(scores.contrast(1, 0).mean())
     2.5
+    >>> scores.at([1, 0]).values[0]
+    array([4. , 0.5])
     """
 
     doses: FloatArray  # (n_doses,) or (n_doses, n_components)
@@ -44,6 +46,11 @@ class DoseScores:
         places = self._place(dose, "dose"), self._place(baseline, "baseline")
         difference: FloatArray = self.values[:, places[0]] - self.values[:, places[1]]
         return difference
+
+    def at(self, doses: Any) -> DoseScores:
+        """The scores at some of the doses, in their order."""
+        asked = np.asarray(doses, np.float64)
+        return DoseScores(asked, self.values[:, [self._place(dose, "doses") for dose in asked]])
 
     def _place(self, dose: Any, name: str) -> int:
         doses = self.doses.reshape(len(self.doses), -1)

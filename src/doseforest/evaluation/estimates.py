@@ -38,11 +38,18 @@ class RowEstimate:
 
     @property
     def standard_error(self) -> float:
-        """By the influences, added up within groups; times G / (G - 1) for G of them."""
+        """By the influences, added up within groups; times G / (G - 1) for G of them.
+
+        Infinite where all that speaks is one row or one group: one draw has no spread.
+        """
         sums = self.influence
+        n_drawn = int(np.count_nonzero(sums))
         if self.clusters is not None:
             sums = np.bincount(self.clusters, self.influence).astype(np.float64)
-        n_drawn = int(np.count_nonzero(sums))
+            # Those of a single group add up to 0, but for rounding: count who speaks, not sums.
+            n_drawn = int(np.count_nonzero(np.bincount(self.clusters, self.influence != 0)))
+        if n_drawn == 1 or len(self.influence) == 1:
+            return float("inf")
         return float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
 
     @property

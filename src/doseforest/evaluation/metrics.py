@@ -61,7 +61,8 @@ class HeldOutRows:
             groups=self.groups,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            **self.score_options,
+            **({} if self.propensity is None else {"density": self.propensity})
+            | self.score_options,
         )
 
     def costs(self) -> FloatArray:
@@ -147,6 +148,11 @@ def minus_r_risk(rows: HeldOutRows) -> Judge:
     )
 
     def judge(model: Any) -> RowEstimate:
+        if not hasattr(model, "dose_response"):
+            raise TypeError(
+                "The 'model' parameter must have a method dose_response(X, doses) for the R-risk. "
+                f"Got {type(model).__name__} instead."
+            )
         risk = yardstick.risk(model)
         return mean_of_rows(-risk.per_row, risk.weights, rows.groups)
 

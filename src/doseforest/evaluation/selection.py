@@ -11,7 +11,12 @@ from doseforest.dtypes import IntArray
 from doseforest.evaluation.candidates import checked_candidates, fit_candidates
 from doseforest.evaluation.estimates import RowEstimate
 from doseforest.evaluation.metrics import METRICS, Metric
-from doseforest.evaluation.selection_rows import AllRows, check_rows, draw_split
+from doseforest.evaluation.selection_rows import (
+    AllRows,
+    check_rows,
+    draw_split,
+    refuse_for_r_risk,
+)
 from doseforest.evaluation.verdicts import ModelSelection, decide
 
 
@@ -66,12 +71,13 @@ def select_model(
     budget : float, optional
         Largest spend per unit, for "budgeted_qini".
     propensity : array of shape (n_rows,), optional
-        Chance of each row's own dose, in an experiment.
+        Chance (for a continuous dose, density) of each row's own dose, in an experiment; the
+        `density` of robust scores.
     scores : {"randomised", "robust"} or DoseScores, optional
         "randomised": doses were drawn at random, with the chances of `propensity` or the same for
         all. "robust": doubly robust scores, fitted on the rows that judge. By default the former
         where `propensity` is given, else the latter. Or scores of all rows at the baseline and
-        the doses. The R-risk needs none.
+        the doses. The R-risk needs none, and refuses them, `propensity` and `score_options`.
     score_options : dict, optional
         Further parameters of `robust_scores`, such as `outcome_model`.
     groups : array of shape (n_rows,), optional
@@ -117,6 +123,9 @@ def select_model(
             f"The 'metric' parameter must be one of {', '.join(METRICS)}. Got {metric!r} instead."
         )
     _check_level(level)
+    if metric == "r_risk":
+        ignored = {"propensity": propensity, "scores": scores, "score_options": score_options}
+        refuse_for_r_risk(named, **ignored)
     rows = check_rows(
         X,
         y,

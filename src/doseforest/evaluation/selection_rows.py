@@ -88,7 +88,13 @@ def check_rows(
         given = checks.checked_columns(propensity, "propensity", n_rows, 1)
         chances = given[:, 0].astype(np.float64)
     check_count(random_state, 0, "random_state")
-    known = _given_scores(scores, n_rows)
+    grid = np.concatenate([np.asarray(baseline, np.float64)[None], asked])
+    known = _given_scores(scores, n_rows, grid)
+    if known is not None and chances is not None:
+        raise ValueError(
+            "The 'propensity' parameter must be None with scores, which know it already. "
+            f"Got {propensity!r} instead."
+        )
     return AllRows(
         HeldOutRows(
             X=X,
@@ -107,6 +113,22 @@ def check_rows(
             n_jobs=n_jobs,
         )
     )
+
+
+def refuse_for_r_risk(candidates: Mapping[str, Any], **given: Any) -> None:
+    """What the R-risk would ignore, and candidates without curves."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):  # texts only say how doses came
+            raise ValueError(
+                f"The {name!r} parameter must be None for metric='r_risk', which has nuisances of "
+                f"its own. Got {type(value).__name__} instead."
+            )
+    for name, model in candidates.items():
+        if hasattr(model, "fit") and not hasattr(model, "dose_response"):
+            raise ValueError(
+                "The 'candidates' parameter must hold models with a method dose_response for "
+                f"metric='r_risk'. Got {model!r} as {name!r} instead."
+            )
 
 
 def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed: int) -> Split:
@@ -129,22 +151,25 @@ def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed
         within = [np.flatnonzero(folds == own) for own in range(cv)]
         without = [np.flatnonzero(folds != own) for own in range(cv)]
         split = Split(without, within, np.empty(0, np.int64))
-    if not all(map(len, [*split.fits, *split.judges])):
+    judging = split.judges + ([split.tells] if test_size and cv is None else [])
+    if not all(map(len, split.fits)) or any(len(np.unique(ids[own])) < 2 for own in judging):
         raise ValueError(
-            "The 'X' parameter must have enough rows (or groups) for every part of the split. "
+            "The 'X' parameter must have enough rows (or groups) for every part of the split, at "
+            "least two where models are judged: one has no spread to tell an error by. "
             f"Got {len(np.unique(ids))} instead."
         )
     return split
 
 
-def _given_scores(scores: Any, n_rows: int) -> DoseScores | None:
+def _given_scores(scores: Any, n_rows: int, grid: FloatArray) -> DoseScores | None:
+    """Scores of all rows at the baseline and the doses, in that order; None if not given."""
     if isinstance(scores, DoseScores):
         if len(scores.values) != n_rows:
             raise ValueError(
                 f"The 'scores' parameter must have one row per row of X ({n_rows}). "
                 f"Got {len(scores.values)} instead."
             )
-        return scores
+        return scores.at(grid)
     if scores is not None and scores not in SCORES:
         raise ValueError(
             f"The 'scores' parameter must be one of {', '.join(SCORES)}, DoseScores of all rows, "

@@ -103,10 +103,7 @@ class BudgetedQini:
         return RowEstimate(value / self.budget, influence / self.budget, self.estimate.clusters)
 
     def _error_at(self, spend: float) -> float:
-        reach = WINDOW * self.budget
-        low, high = max(spend - reach, 0.0), spend + reach
-        price = float(np.diff(self.at([low, high]))[0]) / (high - low)
-        influence = self.path.influence_at(spend, price)
+        influence = self.path.influence_at(spend, WINDOW * self.budget)
         return RowEstimate(0.0, influence, self.estimate.clusters).standard_error
 
 
@@ -141,7 +138,8 @@ def budgeted_qini(
     propensity : array of shape (n_rows,) or dict, optional
         As for `qini_curve`.
     scores : DoseScores, optional
-        Of the same doses, as from `robust_scores`; by default `randomised_scores`.
+        At these doses, maybe at others too, as from `robust_scores`; by default
+        `randomised_scores`.
     groups : array of shape (n_rows,), optional
         Rows of a group are one draw in standard errors.
 
@@ -157,10 +155,11 @@ def budgeted_qini(
     """
     problem = checked_problem(value, cost)
     n_rows, n_doses = problem.value.shape
-    known = scores
-    if known is None:
+    if scores is None:
         known = randomised_scores(y, treatment, doses, propensity=propensity)
-    elif propensity is not None:
+    elif propensity is None:
+        known = scores.at(doses)
+    else:
         raise ValueError(
             "The 'propensity' parameter must be None with scores, which know it already. "
             f"Got {propensity!r} instead."

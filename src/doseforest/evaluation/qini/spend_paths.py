@@ -42,13 +42,23 @@ class SpendPath:
         mean = float(by_gain @ self.gains + by_spend @ self.spends)
         return area, (own - mean) / self.n_units
 
-    def influence_at(self, spend: float, price: float) -> FloatArray:
-        """Influence of each unit on the gain at a spend, where more spend brings `price`."""
+    def influence_at(self, spend: float, window: float) -> FloatArray:
+        """Influence of each unit on the gain at a spend.
+
+        More spend brings what it brings within a window on either side; inside a large group
+        that is taken together, what the group brings.
+        """
         place = max(int(np.searchsorted(self.spends, spend, side="right")) - 1, 0)
-        taken = self.groups <= place
-        moving = 0.0 if place == len(self.spends) - 1 else price  # at the end there is no more
-        pulled = (self.step_gains - moving * self.step_costs)[taken]
-        own = np.bincount(self.units[taken], pulled, self.n_units)
+        taken = (self.groups <= place).astype(np.float64)
+        moving = 0.0
+        if place < len(self.spends) - 1:  # at the end there is no more
+            low, high = self.spends[place : place + 2]
+            taken[self.groups == place + 1] = max(spend - low, 0.0) / (high - low)
+            if high - low <= window:
+                low, high = max(spend - window, 0.0), spend + window
+            moving = float(np.diff(self.at([low, high]))[0] / (high - low))
+        pulled = taken * (self.step_gains - moving * self.step_costs)
+        own = np.bincount(self.units, pulled, self.n_units)
         influence: FloatArray = (own - own.mean()) / self.n_units
         return influence
 
