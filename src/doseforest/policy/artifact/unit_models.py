@@ -141,7 +141,8 @@ def with_features_of_forest(
     """
     if table is None or not isinstance(forest, EffectForest | DistilledForest):
         return table
-    known, own = (getattr(model, "forest", model) for model in (forest, table))
+    own = table.forest
+    known = forest.forest if isinstance(forest, DistilledForest) else forest
     same = own.n_features == known.n_features and set(own.categories) == set(known.categories)
     if same and own.feature_names is None and known.feature_names is not None:
         return replace(table, forest=replace(own, feature_names=known.feature_names))
