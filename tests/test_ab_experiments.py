@@ -7,7 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, norm
+from scipy.stats import chisquare, ttest_ind
+from scipy.stats import t as student
 
 from doseforest.experiments import (
     Increment,
@@ -19,6 +20,7 @@ from doseforest.experiments import (
 )
 from doseforest.experiments.arm_means import arm_means
 from doseforest.experiments.market_trial import TRIALS
+from doseforest.policy import ConstantPolicy, DosePolicy, unit_table
 from doseforest.simulation.marketplace import Marketplace
 from doseforest.simulation.marketplace.draws import seed_of
 from doseforest.studies import ab_coverage
@@ -158,9 +160,10 @@ def test_without_units_and_covariates_it_is_the_two_sample_comparison():
     assert result.increment.absolute == pytest.approx(new.mean() - old.mean())
     error = np.sqrt(new.var(ddof=1) / len(new) + old.var(ddof=1) / len(old))
     assert result.increment.standard_error == pytest.approx(error)
-    assert result.p_value == pytest.approx(2 * norm.sf((new.mean() - old.mean()) / error))
+    welch = ttest_ind(new, old, equal_var=False)
+    assert result.p_value == pytest.approx(welch.pvalue)
     low, high = result.interval(0.9)
-    assert (high - low) / 2 == pytest.approx(norm.ppf(0.95) * error)
+    assert (high - low) / 2 == pytest.approx(student.ppf(0.95, welch.df) * error)
 
 
 def test_with_units_it_is_the_regression_with_clustered_errors():
@@ -246,7 +249,10 @@ def test_ratios_have_the_delta_methods_errors():
     assert result.increment.relative == pytest.approx(ratio - 1)
     assert result.increment.relative_error == pytest.approx(relative)
     low, high = result.relative_interval()
-    assert (high - low) / 2 == pytest.approx(norm.ppf(0.975) * relative)
+    parts = np.array(list(variances.values()))
+    counts = np.array([(arms == arm).sum() for arm in variances])
+    freedom = parts.sum() ** 2 / (parts**2 / (counts - 1)).sum()
+    assert (high - low) / 2 == pytest.approx(student.ppf(0.975, freedom) * relative)
 
 
 def test_a_mean_over_rows_is_the_ratio_of_sums_to_numbers_of_rows():
@@ -365,6 +371,49 @@ def test_results_are_drawn():
     assert ax.get_title(loc="left") == "new against old"
 
 
+def test_without_covariates_few_units_have_welchs_interval_and_p_value():
+    rng = np.random.default_rng(3)
+    old, new = rng.normal(0, 1, 4), rng.normal(1, 3, 7)
+    result = compare_arms(np.append(old, new), ["old"] * 4 + ["new"] * 7, control="old")
+    welch = ttest_ind(new, old, equal_var=False)
+    assert result.increment.freedom == pytest.approx(welch.df)
+    assert result.p_value == pytest.approx(welch.pvalue)
+    ends = welch.confidence_interval(0.9)
+    assert result.interval(0.9) == pytest.approx((ends.low, ends.high))
+
+
+@pytest.mark.parametrize(("n_units", "n_covariates"), [(2, 0), (4, 0), (8, 1)])
+def test_few_units_are_covered_as_often_as_many(n_units, n_covariates):
+    rng = np.random.default_rng(n_units)
+    arms = np.repeat(["control", "treatment"], n_units)
+    covered = 0
+    for _ in range(600):
+        before = rng.normal(size=(2 * n_units, n_covariates))
+        outcome = 5 + before.sum(axis=1) + rng.normal(size=2 * n_units)
+        low, high = compare_arms(outcome, arms, covariates=before).interval()
+        covered += low <= 0 <= high
+    # Of 600 draws at 95 % the standard error is .9 %, and two are allowed; normal
+    # quantiles had 83 % of 2 and 89 % of 4 units.
+    assert covered / 600 > 0.95 - 2 * 0.009
+
+
+def test_rounding_is_no_increment():
+    arms = np.repeat(["control", "treatment"], [33, 66])
+    with pytest.warns(UserWarning, match="shares of units"):
+        result = compare_arms(np.full(99, 0.1), arms)
+    assert result.increment.absolute == 0.0
+    assert result.p_value == 1.0
+    assert result.interval() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), (5.0, 2.0)])
+def test_arms_may_be_numbers_and_booleans(labels):
+    outcome = np.array([1.0, 2.0, 4.0, 9.0])
+    result = compare_arms(outcome, np.repeat(labels, 2), control=labels[0])
+    assert result.increment.absolute == 5.0
+    assert (result.control, result.treatment) == tuple(map(str, labels))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -478,6 +527,33 @@ def test_bad_trials_are_refused(change, message):
     given = {"policies": {"a": 0.0, "b": 0.1}, "days": 1, "cells": CELLS[:20]} | change
     with pytest.raises(ValueError, match=message):
         run_ab_test(Marketplace(), **given)
+
+
+def test_names_of_policies_in_a_trial_may_be_numbers():
+    test = run_ab_test(Marketplace(), {0: 0.0, 1: 0.1}, days=1, days_before=0, cells=CELLS)
+    assert (test.orders.control, test.orders.treatment) == ("0", "1")
+
+
+def test_policies_of_the_library_run_in_trials():
+    market = Marketplace("mixed")
+    X = market.draw_traffic(days=1, cells=CELLS[:20]).X
+    doses = np.array([0.0, 0.1])
+    far = X[:, 0] > np.median(X[:, 0])
+    policy = DosePolicy(unit_table(X, np.where(far, 1.0, -1.0)[:, None] * doses, doses))
+    traffic = market.draw_traffic(days=1, cells=CELLS[20:40])
+    plan = market.plan(policy, traffic)
+    assert set(plan.ravel()) == {0.0, 0.1}
+    np.testing.assert_array_equal(plan[:, 0], policy.decide(traffic.X).dose)
+    policies = {"flat": ConstantPolicy(0.1), "far": policy}
+    test = run_ab_test(market, policies, days=1, days_before=0, cells=CELLS)
+    by_hand = run_ab_test(
+        market,
+        {"flat": 0.1, "far": lambda X: policy.decide(X).dose},
+        days=1,
+        days_before=0,
+        cells=CELLS,
+    )
+    assert test.orders.increment == by_hand.orders.increment
 
 
 # The study.

@@ -352,3 +352,33 @@ def test_a_plan_of_other_doses_or_limits_is_refused():
     )
     with pytest.raises(ValueError, match="'group_column' parameter must be given for a plan with"):
         draft().at_prices(grouped)
+
+
+def test_tables_of_arrow_hold_features_and_columns():
+    pa = pytest.importorskip("pyarrow")
+    X, context = market(50)
+    curves = unit_table(
+        pd.DataFrame(X, columns=["usual", "taste"]), KnownCurves().dose_response(X), DISCOUNTS
+    )
+    policy = DosePolicy(curves, value=MARGIN, cost=SPENT, budget_price=0.3)
+    columns = {"usual": X[:, 0], "taste": X[:, 1]}
+    table = pa.table(columns | {name: context[name] for name in ("fare", "margin")})
+    expected = policy.decide(pd.DataFrame(columns), context)
+    np.testing.assert_array_equal(policy.decide(table).dose, expected.dose)
+    beside = pa.table({name: context[name] for name in ("fare", "margin")})
+    np.testing.assert_array_equal(policy.decide(X, beside).dose, expected.dose)
+    with pytest.raises(ValueError, match="Got the columns usual, taste, fare instead"):
+        policy.decide(table.drop_columns(["margin"]))
+
+
+def test_totals_are_of_the_units_that_could_be_decided_on():
+    X, context = market(20)
+    context["fare"][:5] = np.nan
+    decisions = draft().decide(X, context)
+    known = decisions.value[5:].sum(), decisions.cost[5:].sum()
+    told = f"20 units: value {known[0]:.6g}, cost {known[1]:.6g} (5 without a value or cost)"
+    assert str(decisions).splitlines()[0] == told
+    table = decisions.by_segment(np.repeat(["few", "most"], [4, 16]))
+    assert np.isnan(table.cost[0])
+    assert table.cost[1] == pytest.approx(known[1])
+    assert table.unknown.tolist() == [4, 1]

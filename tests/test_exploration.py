@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore
+from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore, unit_table
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
 from markets import DISCOUNTS, MARGIN, SPENT, KnownCurves, market
 
@@ -159,3 +159,17 @@ def test_bad_keys_are_named(keys, message):
         drawn.decide(np.zeros((2, 1)), {"rider": keys})
     with pytest.raises(ValueError, match="must have the column 'rider'"):
         drawn.decide(np.zeros((2, 1)))
+
+
+@pytest.mark.parametrize("asked", ["decide", "propensities"])
+@pytest.mark.parametrize("kind", ["constant", "random", "forest", "own model"])
+def test_no_units_at_all_are_refused_by_every_policy(kind, asked):
+    X, _ = market(60)
+    policy = {
+        "constant": lambda: ConstantPolicy(0.1),
+        "random": lambda: ExplorationPolicy(DISCOUNTS, CHANCES, key="rider", salt="a"),
+        "forest": lambda: DosePolicy(unit_table(X, np.zeros((60, 4)), DISCOUNTS)),
+        "own model": lambda: DosePolicy(KnownCurves(), DISCOUNTS),
+    }[kind]()
+    with pytest.raises(ValueError, match=r"'X' parameter must have at least 1 row. Got 0 rows"):
+        getattr(policy, asked)(X[:0], {"rider": []})

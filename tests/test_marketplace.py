@@ -27,6 +27,7 @@ from doseforest.simulation.marketplace import (
     regimes,
     write_experiment,
 )
+from doseforest.simulation.marketplace.city import make_city
 from doseforest.simulation.marketplace.demand import base_score, signals_of, tastes_of
 from doseforest.simulation.marketplace.draws import poisson_quantiles, shuffled, uniforms
 from doseforest.simulation.marketplace.matching import service_probabilities
@@ -439,3 +440,10 @@ def test_a_flat_discount_costs_what_was_asked_for():
 def test_the_marketplace_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     assert plot_marketplace(tmp_path / "market.png").stat().st_size > 10_000
+
+
+def test_nobody_can_write_to_the_city_that_all_share():
+    city = make_city()
+    for array in (city.distance, city.mean_views, city.zones.business):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0

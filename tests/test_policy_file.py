@@ -52,6 +52,46 @@ def _forest():
     return forest.fit(frame, y, treatment=dose), frame
 
 
+def test_errors_of_an_array_have_the_features_of_a_forest_of_a_frame(tmp_path):
+    X, context = market(300)
+    frame = pd.DataFrame(X, columns=["usual", "taste"])
+    curves = unit_table(frame, KnownCurves().dose_response(X), DISCOUNTS)
+    known = {"value": MARGIN, "risk": MeanVariance(2.0)}
+    uncertain = 0.02 + 0.1 * X[:, :1] * DISCOUNTS
+    named, unnamed = (
+        DosePolicy(curves, errors=unit_table(own, uncertain, DISCOUNTS), **known)
+        for own in (frame, X)
+    )
+    unnamed.save(tmp_path / "policy.dose")
+    loaded = load_policy(tmp_path / "policy.dose")
+    swapped = frame[["taste", "usual"]]
+    for policy in (unnamed, loaded):
+        same_decisions(policy.decide(swapped, context), named.decide(frame, context))
+
+
+def test_models_of_units_may_know_other_labels_than_the_forest(forest, tmp_path):
+    fitted, frame = forest
+    some = frame["city"] != "c"
+    errors = unit_table(
+        frame[some], np.ones((some.sum(), 4)), fitted.doses, categorical_features=["city"]
+    )
+    policy = DosePolicy(fitted, support=None, errors=errors, risk=MeanVariance(1.0))
+    policy.save(tmp_path / "policy.dose")
+    same_decisions(load_policy(tmp_path / "policy.dose").decide(frame), policy.decide(frame))
+
+
+@pytest.mark.parametrize("name", ["errors", "support"])
+@pytest.mark.parametrize("columns", [["taste", "usual"], ["usual"], ["usual", "taste", "fare"]])
+def test_models_of_units_with_other_features_than_the_forest_are_refused(name, columns):
+    X, context = market(100)
+    frame = pd.DataFrame(X, columns=["usual", "taste"]).assign(fare=context["fare"])
+    curves = unit_table(frame[["usual", "taste"]], KnownCurves().dose_response(X), DISCOUNTS)
+    table = unit_table(frame[columns], np.ones((100, 4)), DISCOUNTS)
+    message = f"'{name}' parameter must be of the features of the forest: 2 features"
+    with pytest.raises(ValueError, match=message):
+        DosePolicy(curves, **{name: table})
+
+
 def test_a_saved_policy_decides_as_before(curves, tmp_path):
     X, context = market(300)
     policy = DosePolicy(

@@ -155,6 +155,7 @@ def test_rows_of_a_group_count_as_one():
         **shared,
     )
     assert weighted.gain == pytest.approx(once.gain)
+    assert weighted.n_units == once.n_units
 
 
 @pytest.fixture(name="observed", scope="module")

@@ -20,6 +20,9 @@ class ArmMeans:
 
     values: FloatArray  # (2, n_outcomes)
     covariance: FloatArray  # (2 * n_outcomes, 2 * n_outcomes), of `values.ravel()`
+    influence: FloatArray  # (n_units, 2 * n_outcomes): what units add, whose products it sums
+    treated: Marks  # (n_units,)
+    n_slopes: int  # of covariates
 
 
 def arm_means(
@@ -61,7 +64,8 @@ def arm_means(
         values.append(value)
         influences.append(weight[:, None] * residual + x @ slope / n_units)
     influence = np.hstack(influences)
-    return ArmMeans(np.stack(values), influence.T @ influence)
+    covariance = influence.T @ influence
+    return ArmMeans(np.stack(values), covariance, influence, treated, x.shape[1])
 
 
 def _inverse(table: FloatArray) -> FloatArray:

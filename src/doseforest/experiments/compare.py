@@ -27,7 +27,7 @@ def compare_arms(
     outcome: Any,
     arms: Any,
     *,
-    control: str = "control",
+    control: Any = "control",
     units: Any = None,
     denominator: Any = None,
     covariates: Any = None,
@@ -43,8 +43,9 @@ def compare_arms(
     outcome : array of shape (n_rows,)
         The mean over rows is compared.
     arms : array of shape (n_rows,)
-        Names of two arms; all rows of a unit are in the same one.
-    control : str, default="control"
+        Labels of two arms, such as names, 0 and 1, or booleans; all rows of a unit are in the
+        same one.
+    control : label, default="control"
         Name of the arm that increments are measured against.
     units : array of shape (n_rows,), optional
         Labels of what was assigned, such as cells: rows of a unit may depend on each other in any
@@ -77,7 +78,7 @@ def compare_arms(
     orders: treatment against control
       control    9.906  (500 units)
       treatment  10.791  (500 units)
-      increment +0.8853 [0.7585, 1.012], +8.94% [7.59%, 10.28%], p = 1.4e-42
+      increment +0.8853 [0.7583, 1.012], +8.94% [7.59%, 10.28%], p = 3.7e-39
       adjusted by 1 covariate (lin): variance -90%
       50.0% : 50.0% of units (50.0% : 50.0% planned), p = 1: as planned
     """

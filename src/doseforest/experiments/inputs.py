@@ -52,12 +52,13 @@ def two_arms(arms: Any, control: Any, n_rows: int) -> tuple[tuple[str, str], Arr
     names = sorted({str(label) for label in labels.tolist()})
     if len(names) != 2:
         raise ValueError(f"The 'arms' parameter must name two arms. Got {names[:5]} instead.")
-    if control not in names:
+    own = str(control)
+    if own not in names:
         raise ValueError(
             f"The 'control' parameter must be one of the arms {names}. Got {control!r} instead."
         )
-    treatment = names[1 - names.index(control)]
-    return (control, treatment), labels.astype(str) == treatment
+    treatment = names[1 - names.index(own)]
+    return (own, treatment), labels.astype(str) == treatment
 
 
 def _labels(values: Any, name: str, n_rows: int) -> Array:

@@ -133,6 +133,7 @@ def run_ab_test(
     True
     """
     names = _two_names(policies)
+    policies = dict(zip(names, policies.values(), strict=True))
     n_days, n_before = _checked_days(days, "days", 1), _checked_days(days_before, "days_before", 0)
     own_cells = checked_cells(cells, market.n_cells)
     planned = _checked_plan(shares, names)
@@ -207,7 +208,7 @@ def _two_names(policies: Any) -> tuple[str, str]:
         raise ValueError(
             f"The 'policies' parameter must map two names to policies. Got {policies!r} instead."
         )
-    control, treatment = policies
+    control, treatment = map(str, policies)
     return control, treatment
 
 

@@ -20,8 +20,9 @@ class SegmentTable:
     units: IntArray  # (n_segments,)
     shares: FloatArray  # (n_segments, n_doses): share of its units with each dose
     mean_dose: FloatArray  # (n_segments,), or (n_segments, n_components)
-    value: FloatArray  # (n_segments,): total
-    cost: FloatArray  # (n_segments,): total
+    value: FloatArray  # (n_segments,): total of units whose value and cost are known, NaN if none
+    cost: FloatArray  # (n_segments,): total of the same units
+    unknown: IntArray  # (n_segments,): units without a value or cost
 
 
 class DoseChoices:
@@ -66,6 +67,7 @@ class DoseChoices:
                 f"Got shape {labels.shape} instead."
             )
         values, costs = self._amounts
+        known = np.isfinite(values) & np.isfinite(costs)
         names, place = np.unique(labels, return_inverse=True)
         n_names, n_doses = len(names), len(self.doses)
         counts = np.bincount(place * n_doses + self.dose_index, minlength=n_names * n_doses)
@@ -73,13 +75,19 @@ class DoseChoices:
         units = counts.sum(axis=1)
         shares = counts / units[:, None]
         mean = shares @ components(self.doses)
+        unknown = np.bincount(place[~known], minlength=n_names)
+        value, cost = (
+            np.where(unknown < units, np.bincount(place[known], own[known], n_names), np.nan)
+            for own in (values, costs)
+        )
         return SegmentTable(
             labels=names,
             units=units,
             shares=shares,
             mean_dose=mean[:, 0] if mean.shape[1] == 1 else mean,
-            value=np.bincount(place, values, n_names).astype(np.float64),
-            cost=np.bincount(place, costs, n_names).astype(np.float64),
+            value=value,
+            cost=cost,
+            unknown=unknown,
         )
 
     def plot_doses(self, *, ax: Any | None = None) -> Any:

@@ -32,7 +32,7 @@ class PolicyValue:
     the forest nor the policy has seen, and is not. `overstated` is the difference.
     """
 
-    n_units: int
+    n_units: int  # of positive weight
     baseline: Any  # the dose that gains are measured against
     predicted_value: float
     value: float
@@ -186,7 +186,7 @@ def _summed(
         )
     mean, error, _ = average_of_units(table, found.weights, found.clusters)
     return PolicyValue(
-        n_units=len(table),
+        n_units=len(table) if found.weights is None else int(np.count_nonzero(found.weights)),
         baseline=doses[start],
         predicted_value=float(mean[0]),
         value=float(mean[1]),

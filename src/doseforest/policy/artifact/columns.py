@@ -67,7 +67,7 @@ def read_units(X: Any, context: Any, needed: Sequence[str], forest: Any) -> Unit
     n_features = getattr(known, "n_features", None)
     features: Any
     if n_features is None:  # not ours: it checks its features itself
-        features, n_units = X, len(X)
+        features, n_units = X, count_units(X)
         invalid = np.zeros(n_units, bool)
     else:
         categories = bool(getattr(known, "categories", {}))
@@ -81,6 +81,13 @@ def read_units(X: Any, context: Any, needed: Sequence[str], forest: Any) -> Unit
         features, invalid = _without_infinities(features)
     columns = {name: _column(name, X, context, names, n_units) for name in needed}
     return Units(features, n_units, columns, invalid)
+
+
+def count_units(X: Any) -> int:
+    """Number of rows, for policies without a forest of ours: as to those, none is an error."""
+    if len(X) == 0:
+        raise ValueError("The 'X' parameter must have at least 1 row. Got 0 rows instead.")
+    return len(X)
 
 
 def _without_infinities(table: BlockSource) -> tuple[BlockSource, NDArray[np.bool_]]:
@@ -124,20 +131,29 @@ def _named(table: Any, name: str) -> Any:
         return None
     if isinstance(table, Mapping):
         return table.get(name)
-    if not hasattr(type(table), "columns"):
+    frame = _frame(table)
+    return frame[name].to_numpy() if name in frame.columns else None
+
+
+def _frame(table: Any) -> Any:
+    """A frame of any package, by one interface: others say `columns` of names or of the data."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError as error:
         raise TypeError(
             "The 'context' parameter must be a mapping from names to columns, or a frame. "
             f"Got {type(table).__name__} instead."
-        )
-    return table[name].to_numpy() if name in list(table.columns) else None
+        ) from error
 
 
 def _listed(*tables: Any) -> str:
     names = [
         str(name)
         for table in tables
-        if table is not None
-        for name in (table if isinstance(table, Mapping) else getattr(table, "columns", ()))
+        if table is not None and not isinstance(table, np.ndarray | list | tuple | BlockSource)
+        for name in (table if isinstance(table, Mapping) else _frame(table).columns)
     ]
     return (
         f"the columns {', '.join(names[:8])}{', …' if len(names) > 8 else ''}"

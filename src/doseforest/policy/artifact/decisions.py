@@ -104,8 +104,13 @@ class Decisions(DoseChoices):
         why = ", ".join(
             f"{name}: {count:,}" for name, count in zip(REASONS, codes, strict=True) if count
         )
+        known = np.isfinite(self.value) & np.isfinite(self.cost)
+        without = len(self) - int(known.sum())
+        noted = f" ({without:,} without a value or cost)" if 0 < without < len(self) else ""
+        counted = known if known.any() else slice(None)  # nothing is known of all: NaN, not 0
+        value, cost = self.value[counted].sum(), self.cost[counted].sum()
         return (
-            f"{len(self):,} units: value {self.value.sum():.6g}, cost {self.cost.sum():.6g}\n"
+            f"{len(self):,} units: value {value:.6g}, cost {cost:.6g}{noted}\n"
             f"units by dose: {given}\nunits by reason: {why}"
         )
 

@@ -17,7 +17,12 @@ from doseforest.policy.artifact.decisions import Decisions, joined
 from doseforest.policy.artifact.dose_limits import Limit, checked_doses, checked_limit, place_of
 from doseforest.policy.artifact.part_prices import FALLBACK, PartPrices
 from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
-from doseforest.policy.artifact.unit_models import checked_errors, checked_support, served_forest
+from doseforest.policy.artifact.unit_models import (
+    checked_errors,
+    checked_support,
+    served_forest,
+    with_features_of_forest,
+)
 from doseforest.policy.risk import Risk, checked_risk
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.prediction.effect_forest import EffectForest
@@ -111,9 +116,11 @@ class DosePolicy:
             check_doses(doses, served.support)
         start = getattr(served, "baseline", None) if self.baseline is None else self.baseline
         place = place_of(doses[0] if start is None else start, doses, "baseline")
+        support = checked_support(self.support, self.forest, doses)
+        errors = checked_errors(self.errors, doses)
         normal = {
-            "support": checked_support(self.support, self.forest, doses),
-            "errors": checked_errors(self.errors, doses),
+            "support": with_features_of_forest(support, "support", served),
+            "errors": with_features_of_forest(errors, "errors", served),
             "risk": checked_risk(self.risk),
             "forest": served,
             "doses": doses,

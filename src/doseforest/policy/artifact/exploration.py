@@ -12,7 +12,7 @@ import numpy as np
 from doseforest.data.checks import as_numbers
 from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
-from doseforest.policy.artifact.columns import Units, read_units
+from doseforest.policy.artifact.columns import Units, count_units, read_units
 from doseforest.policy.artifact.decisions import CODES, Decisions, joined, unpredicted
 from doseforest.policy.artifact.dose_limits import checked_doses
 from doseforest.policy.artifact.dose_policy import DosePolicy
@@ -58,13 +58,13 @@ class ConstantPolicy(_Saved):
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
         """The dose, for every row of X."""
-        n_units = len(X)
+        n_units = count_units(X)
         choice = np.zeros(n_units, np.int64)
         return unpredicted(self.doses, choice, "constant", np.ones(n_units))
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Ones, (n_units, 1)."""
-        return np.ones((len(X), 1))
+        return np.ones((count_units(X), 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ class ExplorationPolicy(_Saved):
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""
-        return np.tile(self.probabilities, (len(X), 1))
+        return np.tile(self.probabilities, (count_units(X), 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

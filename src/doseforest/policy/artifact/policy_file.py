@@ -138,23 +138,7 @@ def _read_dose_policy(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) 
         given[name] = None if metadata[name] is None else _read_forest(name, metadata, arrays)
     for name in ("budget_price", "baseline", "min_dose", "max_dose"):
         given[name] = metadata[name]
-    policy = DosePolicy(**given)
-    _check_features(policy)
-    return policy
-
-
-def _check_features(policy: DosePolicy) -> None:
-    """Refuse models of units that have other features than the forest."""
-    known = _features(policy.forest)
-    for name in ("support", "errors"):
-        model = getattr(policy, name)
-        fits = model is None or _features(model) == known
-        CHECKS.require(fits, f"has a model of {name} with other features than its forest")
-
-
-def _features(model: Any) -> tuple[Any, ...]:
-    known = getattr(model, "forest", model)
-    return known.n_features, known.feature_names, dict(known.categories)
+    return DosePolicy(**given)
 
 
 def _store_forest(model: Any) -> Stored:

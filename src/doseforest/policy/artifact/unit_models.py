@@ -9,6 +9,7 @@ and serving costs one small forest.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from doseforest.data.checks import as_numbers
 from doseforest.dtypes import DoseArray
 from doseforest.policy.artifact.dose_limits import checked_doses
 from doseforest.prediction.distilled_forest import DistilledForest
+from doseforest.prediction.effect_forest import EffectForest
 
 SUPPORT_TREES, SUPPORT_NODE_SIZE = 50, 20
 TABLE_TREES, TABLE_NODE_SIZE = 100, 5
@@ -40,7 +42,8 @@ def unit_table(
     Parameters
     ----------
     X : table of shape (n_units, n_features)
-        With the features that a policy's forest has.
+        With the features that a policy's forest has. Where its columns have no names they are
+        taken for the forest's features in their order.
     values : array of shape (n_units, n_doses)
     doses : array of shape (n_doses,) or (n_doses, n_components)
         Those of the policy.
@@ -126,3 +129,34 @@ def _checked_table(table: Any, name: str, doses: DoseArray) -> DistilledForest:
             f"Got one of {table.doses!r} instead."
         )
     return table
+
+
+def with_features_of_forest(
+    table: DistilledForest | None, name: str, forest: Any
+) -> DistilledForest | None:
+    """A model of units that takes the features of a policy's forest, or ValueError.
+
+    A model of an array without names has the forest's features, in their order. Labels of
+    categories may be others than the forest's: each model finds its own.
+    """
+    if table is None or not isinstance(forest, EffectForest | DistilledForest):
+        return table
+    own = table.forest
+    known = forest.forest if isinstance(forest, DistilledForest) else forest
+    same = own.n_features == known.n_features and set(own.categories) == set(known.categories)
+    if same and own.feature_names is None and known.feature_names is not None:
+        return replace(table, forest=replace(own, feature_names=known.feature_names))
+    if not same or own.feature_names != known.feature_names:
+        raise ValueError(
+            f"The {name!r} parameter must be of the features of the forest: "
+            f"{_feature_text(known)}. Got one of {_feature_text(own)} instead."
+        )
+    return table
+
+
+def _feature_text(model: Any) -> str:
+    names = model.feature_names
+    listed = "without names" if names is None else f"{list(names[:5])}{'…' if names[5:] else ''}"
+    places = sorted(model.categories)
+    categorical = f", categorical in the columns {places[:5]}" if places else ""
+    return f"{model.n_features} features, {listed}{categorical}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,10 @@ def bump(hour: FloatArray | IntArray, place: tuple[float, float]) -> FloatArray:
 
 @cache
 def make_city(settings: CitySettings = CITY) -> City:
-    """The city of some settings; the default one is that of all regimes."""
+    """The city of some settings; the default one is that of all regimes.
+
+    It is made once and shared, so nothing can be written to its arrays.
+    """
     zones, n_zones = _zones(settings), settings.n_zones
     pairs = np.flatnonzero(~np.eye(n_zones, dtype=bool).ravel())
     origin, destination = np.repeat(pairs // n_zones, N_HOURS), np.repeat(pairs % n_zones, N_HOURS)
@@ -96,7 +100,7 @@ def make_city(settings: CitySettings = CITY) -> City:
     views = (near * flights)[:, None] * by_day
     peak = np.outer(np.maximum(morning, evening), workday)
     more = zones.supply[origin][:, None] - settings.peak_shortage * peak
-    return City(
+    city = City(
         settings=settings,
         zones=zones,
         origin=origin,
@@ -106,6 +110,16 @@ def make_city(settings: CitySettings = CITY) -> City:
         mean_views=views * settings.mean_views / views.mean(),
         drivers_per_request=settings.drivers_per_request * np.exp(more),
     )
+    for part in (city, zones):
+        _lock(part)
+    return city
+
+
+def _lock(part: Any) -> None:
+    for own in fields(part):
+        array = getattr(part, own.name)
+        if isinstance(array, np.ndarray):
+            array.setflags(write=False)
 
 
 def _zones(settings: CitySettings) -> Zones:

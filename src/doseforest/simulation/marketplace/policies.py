@@ -20,7 +20,8 @@ def plan_of(policy: Any, X: FloatArray, n_options: int) -> FloatArray:
     ----------
     policy : number, array, callable or object with a method ``decide``
         A number (or one for each option) is the same discount for all views, an array has one for
-        each view. A callable, or the method ``decide``, is given ``X``.
+        each view. A callable, or the method ``decide``, is given ``X`` and answers with such an
+        array, or with what has one as ``dose``, as the decisions of the library's policies do.
     X : array of shape (n_views, n_features)
     n_options : int
 
@@ -32,6 +33,7 @@ def plan_of(policy: Any, X: FloatArray, n_options: int) -> FloatArray:
     """
     decide = getattr(policy, "decide", policy)
     answer = decide(X) if callable(decide) else decide
+    answer = getattr(answer, "dose", answer)
     try:
         doses = np.asarray(components(answer) if is_record(answer) else answer, np.float64)
     except (TypeError, ValueError) as error:
