@@ -169,6 +169,12 @@ def budgeted_qini(
             f"The 'value' parameter must have a row per outcome and a column per dose, shape "
             f"{known.values.shape}. Got shape {(n_rows, n_doses)} instead."
         )
+    if not np.isfinite(known.values).all():
+        row = int(np.argmin(np.isfinite(known.values).all(axis=1)))
+        raise ValueError(
+            "The 'scores' parameter must be finite; rows without weight have none. "
+            f"Got {known.values[row].tolist()} in row {row} instead."
+        )
     costs = np.asarray(problem.cost, np.float64)
     if (costs < costs[:, :1]).any():
         row = int(np.argmax((costs < costs[:, :1]).any(axis=1)))

@@ -84,7 +84,10 @@ def qini_curve(
     clusters = None if groups is None else checks.group_codes(groups, n_rows)
     if scores is not None:
         _refuse_with_scores(propensity=propensity, bandwidth=bandwidth)
-        known = checks.checked_columns(scores, "scores", n_rows, 1)[:, 0].astype(np.float64)
+        numbers = checks.as_numbers(scores, "scores")
+        if numbers.shape == own.shape:  # rows without weight need no score
+            numbers = np.where(own > 0, numbers, 0.0)
+        known = checks.checked_columns(numbers, "scores", n_rows, 1)[:, 0].astype(np.float64)
         ranking = rank_rows(predicted, own)
         gains: Gains = ScoreGains(ranking, known[ranking.order])
         kind, counts, width = BY_SCORES, (len(ranking.order),) * 2, None
