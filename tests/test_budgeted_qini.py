@@ -298,3 +298,29 @@ def test_bands_cover_the_gain_within_a_large_tie():
     assert 0.9 < errors.mean() / gains.std() < 1.1  # two deviations of the latter: 8 %
     covered = np.mean(np.abs(gains - 0.5) < 1.96 * errors)
     assert 0.92 < covered < 0.98  # two deviations: 2.5 points
+
+
+def test_chances_of_levels_are_at_most_one():
+    _, dose, y = market(np.random.default_rng(12), 60)
+    for propensity in (np.full(60, 1.5), {0: 0.5, 1: 20.0, 2: 0.3}):
+        with pytest.raises(ValueError, match=r"'propensity' parameter .* above 0 and at most 1"):
+            randomised_scores(y, dose, DOSES, propensity=propensity)
+        with pytest.raises(ValueError, match=r"'propensity' parameter .* above 0 and at most 1"):
+            qini_curve(y, dose, y, dose=1, propensity=propensity)
+    spread = np.linspace(0.0, 0.5, 60)  # a density of 2 everywhere
+    assert qini_curve(y, spread, y, dose=0.4, propensity=np.full(60, 2.0)).n_treated > 0
+
+
+def test_rows_without_weight_have_no_score():
+    a, dose, y = market(np.random.default_rng(13), 240)
+    weights = np.where(np.arange(240) % 4 == 0, 0.0, 1.0)
+    scores = robust_scores(
+        a[:, None], y, dose, DOSES, outcome_model=LinearRegression(), sample_weight=weights
+    )
+    assert np.array_equal(np.isnan(scores.values).any(axis=1), weights == 0)
+    own = scores.contrast(1.0)
+    curve = qini_curve(None, None, a, dose=1, scores=own, sample_weight=weights)
+    kept = weights > 0
+    assert curve.score == qini_curve(None, None, a[kept], dose=1, scores=own[kept]).score
+    with pytest.raises(ValueError, match="'scores' parameter must be finite"):
+        budgeted_qini(None, None, np.outer(a, np.sqrt(DOSES)), COST, doses=DOSES, scores=scores)

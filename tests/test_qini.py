@@ -353,3 +353,38 @@ def test_a_curve_tells_its_score_in_a_sentence():
     text = str(qini_curve(y, treatment, predicted, dose=2))
     assert text.startswith("Qini score of 2 against 0: ")
     assert "rows at the dose" in text
+
+
+@pytest.mark.parametrize("kind", ["means", "radcliffe"])
+def test_rounding_of_equal_outcomes_is_no_finding(kind):
+    rng = np.random.default_rng(15)
+    treatment, predicted = rng.integers(0, 2, 3000), rng.normal(size=3000)
+    curve = qini_curve(np.full(3000, 0.1), treatment, predicted, dose=1, estimator=kind)
+    assert (curve.score, curve.standard_error, curve.p_value) == (0.0, 0.0, 1.0)
+    assert curve.average_effect.p_value == 1.0
+    curve = qini_curve(None, None, predicted, dose=1, scores=np.full(3000, 0.1))
+    assert (curve.score, curve.p_value) == (0.0, 1.0)
+    assert np.isclose(curve.gain[-1], 0.1)
+    # Large outcomes with small differences are no rounding.
+    y = predicted * treatment + rng.normal(size=3000)
+    plain, far = (
+        qini_curve(own, treatment, predicted, dose=1, estimator=kind) for own in (y, y + 1e9)
+    )
+    assert np.isclose(plain.score, far.score, atol=1e-6)
+    assert np.isclose(plain.standard_error, far.standard_error, atol=1e-6)
+
+
+def test_curves_of_as_many_other_rows_are_not_compared():
+    rng = np.random.default_rng(16)
+    x, treatment, y = experiment(rng, 400)
+    first = qini_curve(y, treatment, x, dose=1)
+    swapped = np.where(treatment == treatment[0], np.roll(y, 1), y)
+    others = [
+        qini_curve(swapped, treatment, x, dose=1),
+        qini_curve(y, treatment, x, dose=1, groups=np.arange(400)),
+        qini_curve(y, treatment, x, dose=1, sample_weight=rng.uniform(1, 2, 400)),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match="'second' parameter must be a curve on the same rows"):
+            compare_qini(first, other)
+    assert compare_qini(first, qini_curve(y, treatment, -x, dose=1)).value > 0

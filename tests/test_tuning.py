@@ -168,7 +168,7 @@ def test_what_is_tried_by_default_acts_in_the_mode_and_can_be_set(correction):
         ({"params": None}, "'params' parameter must be given where nothing is tuned by default"),
         ({"n_trials": 0}, "'n_trials' parameter must be"),
         ({"n_folds": 1}, "'n_folds' parameter must be"),
-        ({"n_folds": 30}, "'n_folds' parameter must be at most half the number of rows"),
+        ({"n_folds": 30}, "'n_folds' parameter must leave 4 rows or groups .* at most 12 of 50"),
         ({"random_state": -1}, "'random_state' parameter must be"),
         ({"forest": 3}, "'forest' parameter must be an estimator"),
     ],
@@ -178,3 +178,24 @@ def test_bad_input_is_named(changed, message):
     given = {"forest": Line(), "params": {"slope": [1.0]}, "n_folds": 2, **changed}
     with pytest.raises((TypeError, ValueError), match=message):
         tune(given.pop("forest"), X, y, treatment=dose, **given)
+
+
+def test_a_tuned_density_is_that_of_the_setting():
+    X, y, dose = rows(60)
+    X[:, 0] = np.arange(60)
+    other = np.linspace(1.0, 2.0, 60)
+    Line.fits.clear()
+    settings = {"density": [other, "auto"]}
+    tune(Line(density=np.ones(60)), X, y, treatment=dose, params=settings, n_folds=2)
+    given, tuned, auto = (Line.fits[place] for place in range(3))
+    np.testing.assert_array_equal(given[5], np.ones(30))
+    np.testing.assert_array_equal(tuned[5], other[tuned[0][:, 0].astype(int)])
+    assert auto[5] == "auto"
+
+
+def test_folds_need_groups_for_the_folds_of_the_yardstick():
+    X, y, dose = rows(90)
+    given = {"treatment": dose, "params": {"slope": [1.0]}, "groups": np.arange(90) % 9}
+    with pytest.raises(ValueError, match=r"'n_folds' parameter must leave 4 .* at most 2 of 9"):
+        tune(Line(), X, y, n_folds=3, **given)
+    assert len(tune(Line(), X, y, n_folds=2, **given).trials) == 2

@@ -155,7 +155,10 @@ def robust_scores(
 
 
 def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
-    """Scores of a forest's own training rows, from what has not seen them."""
+    """Scores of a forest's own training rows, from what has not seen them.
+
+    NaN where a row had no weight: nothing judges it.
+    """
     judged = training_rows_judged(forest._parts, forest._fit_plan, "Scores of training rows")
     rows = judged.rows
     n_given = rows.n_given
@@ -164,7 +167,7 @@ def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
     asked = check_doses(vectors(levels), forest.support_)
     weights = forest._averages().weights.r
     own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
-    values = np.zeros((n_given, len(levels)))
+    values = np.full((n_given, len(levels)), np.nan)
     values[slice(None) if rows.given is None else rows.given] = own
     return DoseScores(levels[:, 0] if width == 1 else levels, values)
 

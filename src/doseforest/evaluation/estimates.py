@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -111,6 +113,43 @@ def mean_of_estimates(parts: list[RowEstimate]) -> RowEstimate:
     influence = sum((own.influence for own in parts), np.zeros_like(parts[0].influence))
     value = float(np.mean([own.value for own in parts]))
     return RowEstimate(value, influence / len(parts), parts[0].clusters)
+
+
+def without_rounding(estimate: RowEstimate, scale: float) -> RowEstimate:
+    """The estimate, or 0 for certain where value and error are rounding of numbers of a scale.
+
+    Examples
+    --------
+    >>> noise = RowEstimate(1e-17, np.array([1e-18, -1e-18]))
+    >>> noise.p_value < 1e-6, without_rounding(noise, scale=0.1).p_value
+    (True, 1.0)
+    """
+    least = ROUNDING * scale
+    if abs(estimate.value) > least or not estimate.standard_error <= least:
+        return estimate
+    return RowEstimate(0.0, np.zeros_like(estimate.influence), estimate.clusters)
+
+
+def centred(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Values less their weighted mean; all 0 where they differ by no more than rounding.
+
+    Examples
+    --------
+    >>> centred(np.array([1.0, 2.0, 6.0]), np.array([1.0, 1.0, 0.0]))
+    array([-0.5,  0.5,  4.5])
+    """
+    counts = weights > 0
+    apart = values - np.average(values, weights=weights)
+    most = ROUNDING * np.abs(values[counts]).max()
+    return np.zeros_like(apart) if np.abs(apart[counts]).max() <= most else apart
+
+
+def row_digest(*columns: Any) -> str:
+    """A short text that differs where any of the arrays does."""
+    found = blake2b(digest_size=8)
+    for column in columns:
+        found.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return found.hexdigest()
 
 
 def _same(first: IntArray | None, second: IntArray | None) -> bool:

@@ -169,7 +169,14 @@ def _given_scores(scores: Any, n_rows: int, grid: FloatArray) -> DoseScores | No
                 f"The 'scores' parameter must have one row per row of X ({n_rows}). "
                 f"Got {len(scores.values)} instead."
             )
-        return scores.at(grid)
+        known = scores.at(grid)
+        if not np.isfinite(known.values).all():
+            row = int(np.argmin(np.isfinite(known.values).all(axis=1)))
+            raise ValueError(
+                "The 'scores' parameter must be finite; rows without weight have none. "
+                f"Got {known.values[row].tolist()} in row {row} instead."
+            )
+        return known
     if scores is not None and scores not in SCORES:
         raise ValueError(
             f"The 'scores' parameter must be one of {', '.join(SCORES)}, DoseScores of all rows, "

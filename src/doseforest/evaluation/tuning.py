@@ -27,6 +27,7 @@ from doseforest.treatments.grids import check_count
 LEVEL = 0.05  # at which a candidate beats the forest as it is, all candidates together
 DRAW_TRIALS = 11  # purpose of the hash that picks among many combinations
 MOST_COMBINATIONS = 100_000
+YARDSTICK_FOLDS = 4  # within each fold held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ class _Rows:
             given.pop("treatment"),
             categorical_features=getattr(forest, "categorical_features", None),
             n_jobs=getattr(forest, "n_jobs", None),
+            n_folds=YARDSTICK_FOLDS,
             random_state=seed,
             **given,
         )
@@ -219,7 +221,7 @@ class _Rows:
     ) -> FloatArray:
         """Losses of one setting on the rows held out, (n_held,)."""
         own = clone(forest, safe=False).set_params(**{**_quiet(forest), **setting})
-        density = getattr(forest, "density", "auto")
+        density = getattr(own, "density", "auto")  # a setting may have its own
         if isinstance(density, Strata):
             labels = checks.as_labels(density.labels, "labels")
             own.set_params(density=Strata(labels[train]))
@@ -246,10 +248,11 @@ def _quiet(forest: Any) -> dict[str, Any]:
 
 def _folds(clusters: IntArray, n_folds: int, seed: int) -> IntArray:
     n_apart = len(np.unique(clusters))
-    if n_apart < 2 * n_folds:
+    if n_apart < YARDSTICK_FOLDS * n_folds:
         raise ValueError(
-            "The 'n_folds' parameter must be at most half the number of rows or groups "
-            f"({n_apart}). Got {n_folds} instead."
+            f"The 'n_folds' parameter must leave {YARDSTICK_FOLDS} rows or groups to each fold, "
+            f"for the folds of the yardstick: at most {n_apart // YARDSTICK_FOLDS} of {n_apart}. "
+            f"Got {n_folds} instead."
         )
     return draw_folds(clusters, n_folds, seed)
 

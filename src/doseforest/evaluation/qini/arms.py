@@ -71,12 +71,18 @@ def choose_arms(
                 f"The {name!r} parameter must be a dose that rows of positive weight had"
                 f"{_within(width)}. Got {given!r} instead."
             )
-    weights = np.maximum(*near) / own_chances(propensity, columns, near[0] + near[1] > 0)
+    most = 1.0 if width is None else np.inf
+    weights = np.maximum(*near) / own_chances(propensity, columns, near[0] + near[1] > 0, most)
     return Arms(near[0] > 0, weights, width)
 
 
-def own_chances(propensity: Any, columns: FloatArray, judged: NDArray[np.bool_]) -> FloatArray:
-    """Chance (density) of each row's own dose, 1 where the rows that count all had the same."""
+def own_chances(
+    propensity: Any, columns: FloatArray, judged: NDArray[np.bool_], most: float = 1.0
+) -> FloatArray:
+    """Chance of each row's own dose, 1 where the rows that count all had the same.
+
+    Densities of a continuous dose may be above 1: `most` is infinite for them.
+    """
     n_rows = len(columns)
     if propensity is None:
         return np.ones(n_rows)
@@ -86,11 +92,12 @@ def own_chances(propensity: Any, columns: FloatArray, judged: NDArray[np.bool_])
             chances[(columns == one_dose(level, "propensity", columns)).all(axis=1)] = chance
     else:
         chances = checked_columns(propensity, "propensity", n_rows, 1)[:, 0].astype(np.float64)
-    bad = judged & ~(chances > 0)
+    bad = judged & ~((chances > 0) & (chances <= most))
     if bad.any():
         row = int(np.argmax(bad))
+        ends = "above 0" if most == np.inf else "above 0 and at most 1"
         raise ValueError(
-            "The 'propensity' parameter must be the chance of each row's own dose, above 0, or a "
+            f"The 'propensity' parameter must be the chance of each row's own dose, {ends}, or a "
             f"dictionary of the chances of all doses. Got {chances[row]} for row {row} instead."
         )
     return np.where(judged, chances, 1.0)

@@ -14,7 +14,7 @@ import numpy as np
 from doseforest.data.checks import group_codes
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.evaluation.dose_scores import DoseScores, randomised_scores
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.estimates import RowEstimate, row_digest, without_rounding
 from doseforest.evaluation.qini.spend_paths import SpendPath, policy_path, untargeted_path
 from doseforest.inference.intervals import normal_quantile
 from doseforest.policy.inputs import checked_problem
@@ -37,11 +37,12 @@ class BudgetedQini:
     budget: float  # per unit
     estimate: RowEstimate  # of the score
     n_rows: int
+    rows: str = field(repr=False)  # digest of scores, costs and groups
 
     @property
     def question(self) -> str:
         """What is asked of the rows: curves with the same question can be compared."""
-        return f"budget {self.budget!r} {self.n_rows} {self.no_model.gains.tolist()}"
+        return f"budget {self.budget!r} {self.rows}"
 
     @property
     def score(self) -> float:
@@ -169,6 +170,12 @@ def budgeted_qini(
             f"The 'value' parameter must have a row per outcome and a column per dose, shape "
             f"{known.values.shape}. Got shape {(n_rows, n_doses)} instead."
         )
+    if not np.isfinite(known.values).all():
+        row = int(np.argmin(np.isfinite(known.values).all(axis=1)))
+        raise ValueError(
+            "The 'scores' parameter must be finite; rows without weight have none. "
+            f"Got {known.values[row].tolist()} in row {row} instead."
+        )
     costs = np.asarray(problem.cost, np.float64)
     if (costs < costs[:, :1]).any():
         row = int(np.argmax((costs < costs[:, :1]).any(axis=1)))
@@ -185,7 +192,9 @@ def budgeted_qini(
     path, no_model = policy_path(problem, extra, gained), untargeted_path(extra, gained)
     (own, influence), (other, others) = path.area(limit), no_model.area(limit)
     estimate = RowEstimate((own - other) / limit, (influence - others) / limit, clusters)
-    return BudgetedQini(path, no_model, limit, estimate, n_rows)
+    estimate = without_rounding(estimate, float(np.abs(path.gains).max()))
+    rows = row_digest(gained, extra, clusters)
+    return BudgetedQini(path, no_model, limit, estimate, n_rows, rows)
 
 
 def _checked_budget(budget: Any) -> float:

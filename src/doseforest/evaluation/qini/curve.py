@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.estimates import RowEstimate, without_rounding
 from doseforest.evaluation.qini.gains import Gains, Ranking
 from doseforest.evaluation.qini.tenths import UpliftTable, uplift_table
 from doseforest.inference.heterogeneity.targeting import RankedEffects, ranked_effects
@@ -38,6 +38,7 @@ class QiniCurve:
     n_treated: int  # rows at the dose; with scores, all
     n_control: int  # rows at the baseline; with scores, all
     bandwidth: float | None  # of a continuous dose
+    rows: str = field(repr=False)  # digest of outcomes (or scores), weights and groups
     ranking: Ranking = field(repr=False)
     gains: Gains = field(repr=False)
 
@@ -50,7 +51,7 @@ class QiniCurve:
     @property
     def question(self) -> str:
         """What is asked of the rows: curves with the same question can be compared."""
-        return f"{self.estimator} {self.dose} {self.baseline} {self.n_treated} {self.n_control}"
+        return f"{self.estimator} {self.dose} {self.baseline} {self.rows}"
 
     @property
     def score(self) -> float:
@@ -195,6 +196,7 @@ def make_curve(
     estimator: str,
     counts: tuple[int, int],
     bandwidth: float | None,
+    rows: str,
 ) -> QiniCurve:
     """Curve and score of ranked rows.
 
@@ -206,6 +208,8 @@ def make_curve(
         Dose and baseline.
     counts : tuple of ints
         Rows at each of them.
+    rows : str
+        Digest of what is known of the rows.
     """
     shares, gain = np.append(0.0, ranking.shares), np.append(0.0, gains.gain)
     weights = _area_weights(shares) - 0.5 * _last(len(ranking.shares))
@@ -214,7 +218,9 @@ def make_curve(
         _share_weights(gain)
     )
     estimate = RowEstimate(float(weights @ gain[1:]), influence, clusters)
-    return QiniCurve(shares, gain, estimate, *doses, estimator, *counts, bandwidth, ranking, gains)
+    estimate = without_rounding(estimate, float(np.abs(gain).max()))
+    asked = *doses, estimator, *counts, bandwidth, rows
+    return QiniCurve(shares, gain, estimate, *asked, ranking, gains)
 
 
 def _area_weights(shares: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from doseforest.data import checks
 from doseforest.dtypes import FloatArray
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.estimates import RowEstimate, centred, row_digest
 from doseforest.evaluation.qini.arms import choose_arms
 from doseforest.evaluation.qini.budgeted import BudgetedQini
 from doseforest.evaluation.qini.curve import BY_SCORES, QiniCurve, make_curve
@@ -84,10 +84,14 @@ def qini_curve(
     clusters = None if groups is None else checks.group_codes(groups, n_rows)
     if scores is not None:
         _refuse_with_scores(propensity=propensity, bandwidth=bandwidth)
-        known = checks.checked_columns(scores, "scores", n_rows, 1)[:, 0].astype(np.float64)
+        numbers = checks.as_numbers(scores, "scores")
+        if numbers.shape == own.shape:  # rows without weight need no score
+            numbers = np.where(own > 0, numbers, 0.0)
+        known = checks.checked_columns(numbers, "scores", n_rows, 1)[:, 0].astype(np.float64)
         ranking = rank_rows(predicted, own)
         gains: Gains = ScoreGains(ranking, known[ranking.order])
         kind, counts, width = BY_SCORES, (len(ranking.order),) * 2, None
+        rows = row_digest(known, own, clusters)
     else:
         if estimator not in ARM_GAINS:
             raise ValueError(
@@ -105,9 +109,12 @@ def qini_curve(
             sample_weight=own,
         )
         ranking = rank_rows(predicted, arms.weights, arms.treated)
-        gains = ARM_GAINS[estimator](ranking, outcome[ranking.order], arms.treated[ranking.order])
+        apart = centred(outcome, arms.weights)  # effects stay, and large outcomes round less
+        gains = ARM_GAINS[estimator](ranking, apart[ranking.order], arms.treated[ranking.order])
+        rows = row_digest(apart * (arms.weights > 0), arms.weights, arms.treated, clusters)
         kind, counts, width = estimator, (arms.n_treated, arms.n_control), arms.bandwidth
-    return make_curve(ranking, gains, clusters, n_rows, (dose, baseline), kind, counts, width)
+    asked = (dose, baseline), kind, counts, width, rows
+    return make_curve(ranking, gains, clusters, n_rows, *asked)
 
 
 def compare_qini(first: QiniCurve | BudgetedQini, second: QiniCurve | BudgetedQini) -> RowEstimate:
