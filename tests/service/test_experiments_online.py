@@ -158,6 +158,23 @@ def test_a_broken_ratio_and_missing_outcomes_are_said(client: TestClient, world:
     )
 
 
+def test_exported_doses_are_as_frequent_as_their_propensities(
+    client: TestClient, world: World
+) -> None:
+    forest = world.publish("forest", active=False)
+    arms = [{**ARMS[0], "name": "forest", "version": forest}, ARMS[1]]
+    assert start(client, world, arms).status_code == 201
+    # Without x0 the forest's arm falls back to dose 0, and the random one draws.
+    decide(client, world, [{"unit": f"u{k}", "features": {"x1": 1.0}} for k in range(400)])
+    text = client.get("/v1/training-table", headers=world.headers("report")).text
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 400
+    assert {row["propensity_of_0"] for row in rows} == {"0.75"}
+    share = np.mean([float(row["dose"]) == 0.0 for row in rows])
+    # Four standard errors of 400 draws; without the fallbacks it would be 0.5.
+    assert abs(share - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
+
+
 def test_a_forest_learns_from_the_exported_table(client: TestClient, world: World) -> None:
     start(client, world)
     rng = np.random.default_rng(1)

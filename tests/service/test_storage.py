@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from service_world import World, make_world
-from sqlalchemy import func, insert, inspect, select, text
+from fastapi.testclient import TestClient
+from running_server import wait_until
+from service_world import World, make_world, unit
+from sqlalchemy import Connection, func, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from doseforest.service.registry.files import PolicyFiles
@@ -120,6 +125,37 @@ def test_a_moved_database_is_not_written_to(tmp_path: Path) -> None:
     with world.database.reading.connect() as connection:
         assert set(connection.execute(select(secrets.c.name)).scalars()) == {"a", "d"}
     world.database.dispose()
+
+
+def test_a_question_in_mid_transaction_does_not_let_a_lost_row_pass(tmp_path: Path) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "d.sqlite"))
+    writer = Writer(world.database)
+    writer.insert(secret("a")).result(30)
+
+    def write_and_move(connection: Connection) -> None:
+        connection.execute(INSERT, [{"name": "lost", "value": "v"}])
+        (tmp_path / "d.sqlite").rename(tmp_path / "moved.sqlite")
+        for _ in range(2):  # as /readyz asks, from another thread
+            with pytest.raises(StorageUnavailableError):
+                world.database.require()
+
+    assert isinstance(writer.run(write_and_move).exception(30), StorageUnavailableError)
+    writer.close()
+    world.database.dispose()
+
+
+def test_readiness_comes_back_with_another_file_and_without_a_write(
+    tmp_path: Path, started: Callable[..., TestClient]
+) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "d.sqlite"))
+    world.publish("control")
+    client = started(world)
+    world.database.dispose()
+    client.post("/v1/decision", json=unit(), headers=world.headers())
+    shutil.copy(tmp_path / "d.sqlite", tmp_path / "copy.sqlite")
+    os.replace(tmp_path / "copy.sqlite", tmp_path / "d.sqlite")
+    assert client.get("/readyz").status_code == 503
+    wait_until(lambda: client.get("/readyz").status_code == 200)
 
 
 def test_migrations_make_the_tables_that_the_code_declares(database_url: str) -> None:

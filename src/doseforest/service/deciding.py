@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from doseforest.dtypes import FloatArray
@@ -103,7 +103,13 @@ def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> l
     version = None if deciders.policy is None else deciders.policy.version
     nothing = dict.fromkeys(NUMBERS)
     own = Decision(dose, 1.0, [(dose, 1.0)], reason, version, None, None, None, None, nothing)
-    return [own] * len(units)
+    experiment = deciders.experiment
+    if experiment is None:
+        return [own] * len(units)
+    # All arms get this dose, so its probability is 1, and the units stay in the experiment.
+    arms = [experiment.arms[place] for place in experiment.places(units).tolist()]
+    inside = replace(own, experiment=experiment.name, experiment_id=experiment.id)
+    return [replace(inside, arm=arm.name, version=arm.served.version) for arm in arms]
 
 
 def _columns(choices: Choices) -> dict[str, list[Any]]:

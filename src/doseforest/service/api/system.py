@@ -77,6 +77,10 @@ async def metrics(request: Request) -> Response:
 
 
 def _ask_database(service: Service) -> None:
-    service.database.require()
+    try:
+        service.database.require()
+    except StorageUnavailableError:
+        service.writer.run(lambda _: None)  # it alone may open the file that is there now
+        raise
     with service.database.reading.connect() as connection:
         connection.execute(text("SELECT 1 FROM activations LIMIT 1"))

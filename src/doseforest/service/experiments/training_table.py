@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from sqlalchemy import Connection, Select, and_, select
+from sqlalchemy import Connection, Select, and_, or_, select
 
 from doseforest.service.storage.tables import decisions, outcomes
 
@@ -21,6 +21,7 @@ ROWS_AT_A_TIME = 2000
 OWN = ("decision_id", "at", "policy_version", "arm", "cell", "unit", "dose", "propensity")
 PROPENSITY = "propensity_of_"
 FEATURE = "feature_"
+SURE = 1 - 1e-9  # sums of shares are not exact
 FORMATS = ("csv", "parquet")
 
 
@@ -32,7 +33,7 @@ class Wanted:
     experiment_id: int | None = None
     since: int = 0  # milliseconds
     until: int = 2**62
-    with_fallbacks: bool = False  # doses that no policy chose
+    with_fallbacks: bool = False  # those too that could have had no other dose
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,9 @@ def _query(wanted: Wanted) -> Select[Any]:
     if wanted.experiment_id is not None:
         query = query.where(decisions.c.experiment_id == wanted.experiment_id)
     if not wanted.with_fallbacks:
-        query = query.where(decisions.c.fallback.is_(False))
+        # In an experiment it hangs on the arm, hence on the draw, who falls back: without such rows
+        # the propensities of the others would be wrong. Those without any draw teach nothing.
+        query = query.where(or_(decisions.c.fallback.is_(False), decisions.c.propensity < SURE))
     return query
 
 

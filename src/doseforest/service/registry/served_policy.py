@@ -85,8 +85,6 @@ class ServedPolicy:
     def choose(self, units: Sequence[ServedUnit]) -> Choices:
         """A dose for each unit."""
         table, columns, lacking = unit_table(units, self.needed)
-        if lacking.any() and isinstance(self.policy, ExplorationPolicy | Explore):
-            _fill_keys(columns, self.policy.key, units)
         decided = self.policy.decide(table, columns)
         low, high = decided.interval()
         reason = [
@@ -127,11 +125,3 @@ class ServedPolicy:
         sure: FloatArray = np.zeros((len(chosen), len(self.doses)))
         sure[np.arange(len(chosen)), chosen] = 1.0
         return sure
-
-
-def _fill_keys(columns: dict[str, Any], key: str, units: Sequence[ServedUnit]) -> None:
-    """Draws of units that lack their key go by their ids."""
-    found = columns[key]
-    text = found.astype(str)
-    absent = (text == "") | (text == "nan")
-    columns[key] = np.where(absent, [own.unit for own in units], text)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 BUSY_SECONDS = 5  # how long SQLite waits for another process, PostgreSQL for a connection
 READERS = 4  # connections of one process that read
+FILE = "file"  # where a connection of the writer keeps which file it has open
 KINDS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 
@@ -36,17 +37,29 @@ class Database:
         """Refuse where the file of an embedded database is not where it should be.
 
         SQLite goes on writing to a file that was moved or deleted: rows would be acknowledged
-        that nobody finds again.
+        that nobody finds again. Any thread may ask; only the writer goes on to `reopen`.
         """
-        if self.file is not None and self.opened and _identity(self.file) != self.opened[0]:
-            self.opened.clear()
-            self.dispose()
-            raise StorageUnavailableError("The file of the database is gone or was replaced.")
+        if self.opened:
+            self._require(self.opened[0])
+
+    def require_of(self, connection: Connection) -> None:
+        """Refuse where the file that a connection of the writer has open is not there any more."""
+        if FILE in connection.info:
+            self._require(connection.info[FILE])
+
+    def reopen(self) -> None:
+        """Let go of the file that was open; the next use opens the one that is there."""
+        self.opened.clear()
+        self.dispose()
 
     def dispose(self) -> None:
         """Close the connections; the next use opens new ones."""
         self.reading.dispose()
         self.writing.dispose()
+
+    def _require(self, identity: tuple[int, int] | None) -> None:
+        if self.file is not None and _identity(self.file) != identity:
+            raise StorageUnavailableError("The file of the database is gone or was replaced.")
 
 
 def open_database(url: str) -> Database:
@@ -123,7 +136,7 @@ def _sqlite(url: URL) -> Database:
     event.listen(reading, "begin", _beginner("BEGIN"))
     durable = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
     event.listen(writing, "connect", _prepare(durable))
-    event.listen(writing, "connect", lambda *_: opened.__setitem__(slice(None), [_identity(file)]))
+    event.listen(writing, "connect", _remember(file, opened))
     # Immediate: to wait for another process is possible at the beginning of a transaction alone.
     event.listen(writing, "begin", _beginner("BEGIN IMMEDIATE"))
     return Database(url, reading, writing, file, opened)
@@ -137,6 +150,14 @@ def _prepare(pragmas: tuple[str, ...]) -> Callable[[Any, Any], None]:
             connection.execute(pragma)
 
     return prepare
+
+
+def _remember(file: Path, opened: list[tuple[int, int] | None]) -> Callable[[Any, Any], None]:
+    def remember(_: Any, record: Any) -> None:
+        record.info[FILE] = _identity(file)
+        opened[:] = [record.info[FILE]]
+
+    return remember
 
 
 def _beginner(statement: str) -> Callable[[Any], None]:

@@ -126,12 +126,17 @@ class Writer:
 
     def _commit(self, group: list[Write]) -> list[Any]:
         """Everything in one transaction; returns once it is on disk."""
-        self._database.require()
-        with self._database.writing.begin() as connection:
-            for statement, rows in _merged(group):
-                connection.execute(statement, rows)
-            answers = [None if own.work is None else own.work(connection) for own in group]
-        self._database.require()  # on disk, and where one looks for it
+        try:
+            self._database.require()
+            with self._database.writing.connect() as connection:
+                with connection.begin():
+                    for statement, rows in _merged(group):
+                        connection.execute(statement, rows)
+                    answers = [None if own.work is None else own.work(connection) for own in group]
+                self._database.require_of(connection)  # on disk, and where one looks for it
+        except StorageUnavailableError:
+            self._database.reopen()
+            raise
         return answers
 
 
