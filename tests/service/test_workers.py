@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 from doseforest.service.door import close_to_new
+from doseforest.service.draining import draining
+from doseforest.service.server import DrainingServer
 
 SCRIPT = Path(__file__).with_name("worker_script.py")
 
@@ -70,6 +73,20 @@ def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
     next_worker(process), next_worker(process)
     process.kill()
     process.communicate(timeout=60)  # their ends of the pipe are closed once they ended
+
+
+@pytest.mark.parametrize("is_worker", [True, False])
+def test_a_second_signal_cuts_the_drain_short_but_not_that_of_a_worker(
+    is_worker: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "begun", False)  # and back to it afterwards
+    with socket.socket() as door:
+        config = uvicorn.Config("no:app", log_config=None)
+        server = DrainingServer(config, door, drain=15.0, owns_door=not is_worker)
+        server.handle_exit(signal.SIGTERM, None)
+        assert not server.should_exit
+        server.handle_exit(signal.SIGTERM, None)
+        assert server.should_exit != is_worker
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a packet filter of Linux")
