@@ -92,6 +92,25 @@ def test_waiting_writes_share_a_commit_and_a_bad_one_fails_alone(world: World) -
     assert count(world.database, secrets) == 3
 
 
+def test_a_queue_is_full_by_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("doseforest.service.storage.writer.LARGEST_GROUP", 4)
+    monkeypatch.setattr("doseforest.service.storage.writer.MOST_WAITING", 9)
+    world = make_world(tmp_path, sqlite_url(tmp_path / "d.sqlite"))
+    writer = Writer(world.database)
+    begun, gate = threading.Event(), threading.Event()
+    writer.run(lambda connection: (begun.set(), gate.wait(30)))
+    assert begun.wait(30)
+    rows = [[{"name": f"{k}{own}", "value": "v"} for own in range(3)] for k in range(4)]
+    waiting = [writer.insert([(INSERT, own)]) for own in rows]
+    assert isinstance(waiting[3].exception(30), StorageUnavailableError)  # 9 rows wait
+    gate.set()
+    assert [own.exception(30) for own in waiting[:3]] == [None] * 3
+    writer.close()
+    assert writer.largest_group == 1  # two writes would be 6 rows
+    assert count(world.database, secrets) == 9
+    world.database.dispose()
+
+
 def test_rows_of_one_write_are_stored_together_or_not_at_all(world: World) -> None:
     writer = Writer(world.database)
     rows = [(INSERT, [{"name": name, "value": "v"} for name in ("a", "b", "a")])]
@@ -239,6 +258,27 @@ def test_a_restored_database_goes_on_counting(
     assert world.publish("random") == 2
     assert count(world.database, activations) == 2
     source.database.dispose()
+
+
+def test_a_restore_without_room_for_policies_stores_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "d.sqlite"))
+    world.publish("control")
+    counts = back_up(world.database, world.files, tmp_path / "b.zip")
+    other = open_database(sqlite_url(tmp_path / "other" / "d.sqlite"))
+    files = PolicyFiles(tmp_path / "other" / "policies")
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PolicyFiles, "add", full)
+        with pytest.raises(OSError, match="no space"):
+            restore(other, files, tmp_path / "b.zip")
+    assert restore(other, files, tmp_path / "b.zip") == counts
+    world.database.dispose()
+    other.dispose()
 
 
 def test_a_damaged_backup_is_refused_before_anything_is_stored(

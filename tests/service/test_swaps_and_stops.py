@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import httpx2 as httpx
 from running_server import Load, running, stored_ids, wait_until
 from service_world import World
@@ -44,6 +47,19 @@ def test_several_workers_count_and_follow_together(world: World) -> None:
         server.terminate()
         server.wait()
     assert load.failures == []
+
+
+def test_a_signal_to_the_whole_group_fails_no_request(world: World) -> None:
+    world.publish("random")
+    with running(world, "--workers", "2") as server, Load(server, world) as load:
+        wait_until(lambda: len(load.acknowledged) > 100)
+        server.signal(signal.SIGTERM)  # as systemd does: workers hear it from both
+        signalled, seen = time.monotonic(), len(load.acknowledged)
+        wait_until(lambda: len(load.acknowledged) > seen + 20)
+        assert server.wait() == 0
+        assert time.monotonic() - signalled >= world.settings.drain  # it was not cut short
+    assert load.failures == []
+    assert set(load.acknowledged) == stored_ids(world)
 
 
 def _version(url: str) -> int | None:

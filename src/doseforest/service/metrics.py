@@ -66,13 +66,13 @@ class Metrics:
         self.version = Gauge(
             "doseforest_active_version",
             "Version of the active policy; 0 for none",
-            multiprocess_mode="min",
+            multiprocess_mode="livemin",
             registry=own,
         )
         self.problems = Gauge(
             "doseforest_problems",
             "Policies and experiments that should serve and do not",
-            multiprocess_mode="max",
+            multiprocess_mode="livemax",
             registry=own,
         )
         self.waiting = Gauge(

@@ -6,6 +6,7 @@ import os
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
@@ -28,22 +29,38 @@ class DrainingServer(uvicorn.Server):
 
     At the signal to stop it goes on answering for a while, says that it is not ready, and asks
     clients to close their connections. Then the door is closed to new ones, and last of all it
-    waits for the requests that are underway. A second signal ends the waiting.
+    waits for the requests that are underway. A second signal ends the waiting; not that of one of
+    several workers, which get it twice where a whole group of processes is told to stop.
     """
 
     def __init__(
-        self, config: uvicorn.Config, door: socket.socket, *, drain: float, owns_door: bool
+        self,
+        config: uvicorn.Config,
+        door: socket.socket,
+        *,
+        drain: float,
+        owns_door: bool,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
+        self._on_ready = on_ready
         self._door, self._owns_door = door, owns_door
         self._drain = drain
         self._signalled: float | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain, or stop at once if that has begun."""
         if self._signalled is None and self._drain > 0:
             draining.begun = True
             self._signalled = time.monotonic()
+            return
+        if self._signalled is not None and not self._owns_door and not self.should_exit:
             return
         super().handle_exit(sig, frame)
 
@@ -81,16 +98,24 @@ def run(settings: Settings, listening: Listening) -> int:
         return workers.run()
 
 
-def _work(settings: Settings, listening: Listening, door: socket.socket) -> None:
+def _work(
+    settings: Settings, listening: Listening, door: socket.socket, on_ready: Callable[[], None]
+) -> None:
     configure_logs(listening.log_level)
-    raise SystemExit(_served(settings, listening, door, owns_door=False))
+    raise SystemExit(_served(settings, listening, door, owns_door=False, on_ready=on_ready))
 
 
 def _served(
-    settings: Settings, listening: Listening, door: socket.socket, *, owns_door: bool
+    settings: Settings,
+    listening: Listening,
+    door: socket.socket,
+    *,
+    owns_door: bool,
+    on_ready: Callable[[], None] = lambda: None,
 ) -> int:
-    config = _config(listening)
-    server = DrainingServer(config, door, drain=settings.drain, owns_door=owns_door)
+    server = DrainingServer(
+        _config(listening), door, drain=settings.drain, owns_door=owns_door, on_ready=on_ready
+    )
     server.run(sockets=[door])
     return 0 if server.started else CANNOT_START
 

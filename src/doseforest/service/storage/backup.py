@@ -65,11 +65,11 @@ def restore(database: Database, files: PolicyFiles, source: Path) -> dict[str, i
         with zipfile.ZipFile(source) as archive:
             manifest = json.loads(archive.read(MANIFEST))
             _check(archive, manifest["sha256"])
-            upgrade(database, manifest["revision"])
-            _fill(database, archive, manifest["rows"])
-            for name in manifest["sha256"]:
+            for name in manifest["sha256"]:  # before the rows that name them
                 if name.startswith("policies/"):
                     files.add(archive.read(name))
+            upgrade(database, manifest["revision"])
+            _fill(database, archive, manifest["rows"])
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
         raise BackupError(f"{source} is no backup, or it is damaged.") from error
     upgrade(database)

@@ -23,8 +23,8 @@ from doseforest.service.storage.databases import Database, StorageUnavailableErr
 Inserts = Sequence[tuple[Executable, list[dict[str, Any]]]]
 Answer = TypeVar("Answer")
 
-LARGEST_GROUP = 512  # writes that share a commit
-MOST_WAITING = 20_000  # beyond, the service is overloaded and says so
+LARGEST_GROUP = 2_000  # rows that share a commit, but for a write that has more
+MOST_WAITING = 50_000  # rows; beyond, the service is overloaded and says so
 
 
 @dataclass(slots=True)
@@ -34,6 +34,11 @@ class Write:
     inserts: Inserts = ()
     work: Callable[[Connection], Any] | None = None
     done: Future[Any] = field(default_factory=Future)
+
+    @property
+    def rows(self) -> int:
+        """How much it is; a function counts as one row."""
+        return max(sum(len(rows) for _, rows in self.inserts), 1)
 
 
 class Writer:
@@ -55,6 +60,7 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: deque[Write] = deque()
+        self._rows = 0  # of those that wait
         self._wake = threading.Condition()
         self._closing = False
         self.largest_group = 0
@@ -84,11 +90,12 @@ class Writer:
 
     def _submit(self, write: Write) -> Future[Any]:
         with self._wake:
-            if self._closing or len(self._waiting) >= MOST_WAITING:
+            if self._closing or self._rows >= MOST_WAITING:
                 why = "is closing" if self._closing else "has too much to write"
                 write.done.set_exception(StorageUnavailableError(f"The service {why}."))
             else:
                 self._waiting.append(write)
+                self._rows += write.rows
                 self._wake.notify()
         return write.done
 
@@ -99,15 +106,23 @@ class Writer:
                     self._wake.wait()
                 if not self._waiting:
                     return
-                n_writes = min(len(self._waiting), LARGEST_GROUP)
-                group = [self._waiting.popleft() for _ in range(n_writes)]
-            self.largest_group = max(self.largest_group, n_writes)
+                group = self._next_group()
+            self.largest_group = max(self.largest_group, len(group))
             # Whoever no longer waits is left out; from here on nobody can go away.
             kept = [own for own in group if own.done.set_running_or_notify_cancel()]
             if kept:
                 self.busy = True
                 self._write(kept)
                 self.busy = False
+
+    def _next_group(self) -> list[Write]:
+        group = [self._waiting.popleft()]
+        rows = group[0].rows
+        while self._waiting and rows + self._waiting[0].rows <= LARGEST_GROUP:
+            group.append(self._waiting.popleft())
+            rows += group[-1].rows
+        self._rows -= rows
+        return group
 
     def _write(self, group: list[Write]) -> None:
         try:
