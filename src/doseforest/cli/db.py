@@ -81,7 +81,7 @@ def export(
     metric: Annotated[str, typer.Option(help="The outcome that is wanted.")] = "outcome",
     experiment: Annotated[int | None, typer.Option(help="Decisions of one experiment.")] = None,
     fallbacks: Annotated[
-        bool, typer.Option("--fallbacks", help="With doses that no policy chose.")
+        bool, typer.Option("--fallbacks", help="Also with doses that could not have been others.")
     ] = False,
     data: Data = DEFAULT_DATA,
     database: Url = None,
