@@ -12,13 +12,15 @@ import httpx2 as httpx
 import numpy as np
 import pytest
 from running_server import RunningServer, running, wait_until
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService, Keys
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService, Keys
 from selenium.webdriver.common.by import By
 from service_world import World, make_world, unit
 
 from doseforest.service.storage.databases import sqlite_url
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FOCUSED = "return document.activeElement.id || document.activeElement.tagName.toLowerCase()"
 SECTIONS = ["policy", "experiment", "time", "curves", "doses", "overlap", "drift"]
 
 
@@ -127,6 +129,23 @@ def test_the_dashboard_shows_what_is_there(
     assert complaints(browser) == []
 
 
+def press(browser: Chrome, selector: str, keys: str) -> None:
+    """Press keys on an element; anew where the page has just been drawn again."""
+    for _ in range(10):
+        try:
+            browser.find_element(By.CSS_SELECTOR, selector).send_keys(keys)
+            return
+        except StaleElementReferenceException:
+            continue
+    pytest.fail(f"{selector} is drawn again all the time")
+
+
+def text_of(browser: Chrome, selector: str) -> str:
+    """Text of an element as it is now."""
+    asked = "return document.querySelector(arguments[0])?.textContent ?? ''"
+    return str(browser.execute_script(asked, selector))
+
+
 def test_everything_is_reached_by_keyboard(
     browser: Chrome, shown: tuple[World, RunningServer]
 ) -> None:
@@ -135,18 +154,15 @@ def test_everything_is_reached_by_keyboard(
     seen = set()
     browser.execute_script("document.body.focus()")
     for _ in range(25):
-        browser.switch_to.active_element.send_keys(Keys.TAB)
-        own = browser.switch_to.active_element
-        seen.add(own.get_attribute("id") or own.tag_name)
+        ActionChains(browser).send_keys(Keys.TAB).perform()
+        seen.add(browser.execute_script(FOCUSED))
     assert {"leave", "hours", "feature", "summary"} <= seen
-    period = browser.find_element(By.ID, "hours")
-    period.send_keys("7")
-    wait_until(lambda: "." in browser.find_element(By.CSS_SELECTOR, "#time svg").text)
-    summary = browser.find_element(By.CSS_SELECTOR, "#doses summary")
-    summary.send_keys(Keys.ENTER)
-    assert "Decisions" in browser.find_element(By.CSS_SELECTOR, "#doses table").text
-    browser.find_element(By.ID, "leave").send_keys(Keys.ENTER)
-    wait_until(lambda: browser.switch_to.active_element.get_attribute("id") == "key")
+    press(browser, "#hours", "7")
+    wait_until(lambda: "." in text_of(browser, "#time svg"))
+    press(browser, "#doses summary", Keys.ENTER)
+    assert "Decisions" in text_of(browser, "#doses table")
+    press(browser, "#leave", Keys.ENTER)
+    wait_until(lambda: browser.execute_script(FOCUSED) == "key")
     assert not browser.find_element(By.ID, "main").is_displayed()
 
 
