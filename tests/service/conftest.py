@@ -31,19 +31,29 @@ def postgres() -> Iterator[PostgresServer]:
     server.remove()
 
 
+@pytest.fixture
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Makes an empty database of a kind and says where it is."""
+
+    def make(kind: str) -> str:
+        if kind == "sqlite":
+            return sqlite_url(tmp_path / "decisions.sqlite")
+        server: PostgresServer = request.getfixturevalue("postgres")
+        engine = create_engine(parsed_url(server.url()), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:  # faster than a new database
+            connection.execute(text(OTHERS_LEAVE))
+            connection.execute(text("DROP SCHEMA public CASCADE"))
+            connection.execute(text("CREATE SCHEMA public"))
+        engine.dispose()
+        return server.url()
+
+    return make
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, new_database: Callable[[str], str]) -> str:
     """A new and empty database of each kind."""
-    if request.param == "sqlite":
-        return sqlite_url(tmp_path / "decisions.sqlite")
-    server: PostgresServer = request.getfixturevalue("postgres")
-    engine = create_engine(parsed_url(server.url()), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:  # faster than a new database
-        connection.execute(text(OTHERS_LEAVE))
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-    engine.dispose()
-    return server.url()
+    return new_database(request.param)
 
 
 @pytest.fixture

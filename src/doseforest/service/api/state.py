@@ -29,6 +29,8 @@ from doseforest.service.storage.writer import Writer
 
 Answer = TypeVar("Answer")
 DECIDING_THREADS = 2
+MOST_EXPORTS = 2  # at the same time, of a process
+PATIENCE_SECONDS = 20  # for each answer of the database
 WRITE_SECONDS = 30
 
 
@@ -47,6 +49,7 @@ class Service:
     gathering: Gathering  # small requests, decided on together
     deciding: ThreadPoolExecutor  # large batches, so that small requests need not wait
     underway: dict[tuple[str, str], asyncio.Future[Any]] = field(default_factory=dict)
+    exporting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_EXPORTS))
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def follow(self) -> None:
@@ -97,7 +100,7 @@ def service_of(request: Request) -> Service:
 @contextlib.asynccontextmanager
 async def serving(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
     """Open everything, serve, and close it in order: what was accepted is written."""
-    database = open_database(settings.database)
+    database = open_database(settings.database, patience=PATIENCE_SECONDS)
     await asyncio.to_thread(check_schema, database)
     files = PolicyFiles(settings.policies)
     writer, live = Writer(database), LiveState(database, files, settings.fallback_dose)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-BUSY_SECONDS = 5  # how long SQLite waits for another process, PostgreSQL for a connection
+BUSY_SECONDS = 5  # how long SQLite waits for another process
 READERS = 4  # connections of one process that read
 FILE = "file"  # where a connection of the writer keeps which file it has open
 KINDS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
@@ -62,13 +62,15 @@ class Database:
             raise StorageUnavailableError("The file of the database is gone or was replaced.")
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, patience: float | None = None) -> Database:
     """A database by its URL; nothing is connected yet.
 
     Parameters
     ----------
     url : str
         ``sqlite:///folder/decisions.sqlite`` or ``postgresql://user:password@host/name``.
+    patience : float or None
+        Seconds after which a PostgreSQL server that does not answer counts as gone.
 
     Examples
     --------
@@ -80,10 +82,10 @@ def open_database(url: str) -> Database:
     """
     parsed = parsed_url(url)
     if parsed.get_backend_name() == "postgresql":
-        timeout = {"connect_timeout": BUSY_SECONDS}
-        reading = create_engine(parsed, pool_size=READERS, pool_pre_ping=True, connect_args=timeout)
-        writing = create_engine(parsed, pool_size=1, pool_pre_ping=True, connect_args=timeout)
-        return Database(parsed, reading, writing, None, [])
+        from doseforest.service.storage.postgres import postgres_engine  # needs its own extra
+
+        reading = postgres_engine(parsed, READERS, patience)
+        return Database(parsed, reading, postgres_engine(parsed, 1, patience), None, [])
     return _sqlite(parsed)
 
 

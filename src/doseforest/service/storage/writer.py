@@ -82,7 +82,7 @@ class Writer:
         return len(self._waiting)
 
     def close(self) -> None:
-        """Write what waits, then end."""
+        """Write what waits, then end; once the database cannot be written, only end."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -135,9 +135,19 @@ class Writer:
             failure = _explained(error)
             for write in group:
                 write.done.set_exception(failure)
+            if self._closing and isinstance(failure, StorageUnavailableError):
+                self._give_up(failure)
             return
         for write, answer in zip(group, answers, strict=True):
             write.done.set_result(answer)
+
+    def _give_up(self, failure: StorageUnavailableError) -> None:
+        """Refuse what waits: at the end nobody has time to try one after the other."""
+        with self._wake:
+            while self._waiting:
+                write = self._waiting.popleft()
+                if write.done.set_running_or_notify_cancel():
+                    write.done.set_exception(failure)
 
     def _commit(self, group: list[Write]) -> list[Any]:
         """Everything in one transaction; returns once it is on disk."""

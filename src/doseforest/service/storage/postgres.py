@@ -1,0 +1,49 @@
+"""Connections to PostgreSQL that do not wait for ever for a server that has fallen silent.
+
+A server that is frozen, or behind a network that drops everything, neither answers nor closes a
+connection, and no timeout of its own runs: only who waits can end the waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL
+
+CONNECT_SECONDS = 5
+
+
+class ImpatientConnection(psycopg.Connection[Any]):
+    """Waits so long for each answer, then is closed."""
+
+    patience: float | None = None  # seconds
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Run an exchange with the server; one that fails or takes too long is the last."""
+        try:
+            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except psycopg.OperationalError:
+            self.close()
+            raise
+
+
+def postgres_engine(url: URL, size: int, patience: float | None) -> Engine:
+    """So many connections; `patience` is how many seconds each answer may take."""
+    arguments: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS}
+    if patience is not None and "options" not in url.query:  # the server then gives up, too
+        arguments["options"] = f"-c statement_timeout={round(patience * 1000)}"
+    engine = create_engine(url, pool_size=size, pool_pre_ping=True, connect_args=arguments)
+    event.listen(engine, "do_connect", _connecting(patience))
+    return engine
+
+
+def _connecting(patience: float | None) -> Callable[..., ImpatientConnection]:
+    def connect(_: Any, __: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        connection = ImpatientConnection.connect(*arguments, **options)
+        connection.patience = patience
+        return connection
+
+    return connect
