@@ -88,20 +88,12 @@ def export(
 ) -> None:
     """Write decisions with outcomes and propensities as a training table."""
     with opened(data, database) as own:
-        from doseforest.service.experiments.training_table import (
-            FORMATS,
-            Wanted,
-            csv_blocks,
-            write_parquet,
-        )
+        from doseforest.service.experiments.training_table import FORMATS, Wanted, write_table
 
         kind = file.suffix.lstrip(".")
         if kind not in FORMATS:
             raise ValueError(f"The file must end in .csv or .parquet. Got {file.name!r} instead.")
         wanted = Wanted(metric, experiment, with_fallbacks=fallbacks)
         with own.reading.connect() as connection, open(file, "wb") as target:
-            if kind == "csv":
-                target.writelines(csv_blocks(connection, wanted))
-            else:
-                write_parquet(connection, wanted, target)
+            write_table(connection, wanted, kind, target)
         typer.echo(f"Wrote {file}.")

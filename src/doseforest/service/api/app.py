@@ -8,7 +8,15 @@ from collections.abc import AsyncIterator
 from fastapi import FastAPI
 
 from doseforest import __version__
-from doseforest.service.api import dashboard, decisions, experiments, outcomes, policies, system
+from doseforest.service.api import (
+    dashboard,
+    decisions,
+    experiments,
+    exports,
+    outcomes,
+    policies,
+    system,
+)
 from doseforest.service.api.errors import add_error_handlers
 from doseforest.service.api.middleware import Envelope
 from doseforest.service.api.state import serving
@@ -22,6 +30,7 @@ ROUTERS = (
     policies.router,
     experiments.reading,
     experiments.router,
+    exports.router,
     dashboard.reading,
     dashboard.router,
 )

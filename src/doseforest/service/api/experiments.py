@@ -1,14 +1,12 @@
-"""Experiments over HTTP: start, stop, results, and the table to learn from."""
+"""Experiments over HTTP: start, stop, results."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import Callable, Iterator
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 from fastapi import Path, Query, Request
-from fastapi.responses import Response, StreamingResponse
 from sqlalchemy import Connection
 
 from doseforest.service.api.access import guarded_router
@@ -24,7 +22,6 @@ from doseforest.service.api.experiment_models import (
 from doseforest.service.api.outcomes import OUTCOME
 from doseforest.service.api.state import Service, service_of, written
 from doseforest.service.experiments import catalog
-from doseforest.service.experiments.training_table import Wanted, csv_blocks, write_parquet
 from doseforest.service.logs import log
 
 reading = guarded_router("report", "experiments")
@@ -33,7 +30,6 @@ router = guarded_router("admin", "experiments")
 Found = TypeVar("Found")
 ExperimentId = Annotated[int, Path(ge=1, le=2**31 - 1)]
 Metric = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{1,40}$")]
-Time = Annotated[int, Query(ge=0, le=2**62, description="Milliseconds since 1970.")]
 
 
 @reading.get("/experiments", response_model=ExperimentsAnswer)
@@ -104,56 +100,6 @@ async def result(
         return result_answer(connection, own, metric, cost_metric)
 
     return await _read(service_of(request), found)
-
-
-@reading.get(
-    "/training-table",
-    response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "text/csv": {"schema": {"type": "string"}},
-                "application/vnd.apache.parquet": {
-                    "schema": {"type": "string", "format": "binary"}
-                },
-            }
-        },
-        **responses(409),
-    },
-)
-async def training_table(
-    request: Request,
-    format: Literal["csv", "parquet"] = "csv",
-    metric: Metric = OUTCOME,
-    experiment_id: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
-    since: Time = 0,
-    until: Time = 2**62,
-    fallbacks: bool = False,
-) -> Response:
-    """Decisions with features, outcomes and propensities, to learn from."""
-    service = service_of(request)
-    wanted = Wanted(metric, experiment_id, since, until, fallbacks)
-    if format == "parquet":
-        content = await asyncio.to_thread(_parquet, service, wanted)
-        return Response(content, media_type="application/vnd.apache.parquet")
-    await _read(service, lambda own: None)  # a database that is gone is told before the answer
-
-    def blocks() -> Iterator[bytes]:
-        with service.database.reading.connect() as connection:
-            yield from csv_blocks(connection, wanted)
-
-    return StreamingResponse(blocks(), media_type="text/csv")
-
-
-def _parquet(service: Service, wanted: Wanted) -> bytes:
-    target = io.BytesIO()
-    try:
-        with service.database.reading.connect() as connection:
-            write_parquet(connection, wanted, target)
-    except ImportError as error:
-        text = "Parquet needs pyarrow on the server: pip install 'doseforest[data]'."
-        raise ServiceError(409, "no_parquet", text) from error
-    return target.getvalue()
 
 
 async def _read(service: Service, find: Callable[[Connection], Found]) -> Found:

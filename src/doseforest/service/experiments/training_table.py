@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -22,7 +22,6 @@ OWN = ("decision_id", "at", "policy_version", "arm", "cell", "unit", "dose", "pr
 PROPENSITY = "propensity_of_"
 FEATURE = "feature_"
 SURE = 1 - 1e-9  # sums of shares are not exact
-FORMATS = ("csv", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +81,17 @@ def training_rows(
         yield block
 
 
-def csv_blocks(connection: Connection, wanted: Wanted) -> Iterator[bytes]:
-    """The table as CSV, a block at a time."""
+def write_table(connection: Connection, wanted: Wanted, format: str, target: IO[bytes]) -> None:
+    """The table as one of `FORMATS`, a block of rows at a time."""
+    FORMATS[format](connection, wanted, target)
+
+
+def write_csv(connection: Connection, wanted: Wanted, target: IO[bytes]) -> None:
+    """The table as CSV."""
     columns = find_columns(connection, wanted)
-    yield _csv([columns.names])
+    target.write(_csv([columns.names]))
     for rows in training_rows(connection, wanted, columns):
-        yield _csv(rows)
+        target.write(_csv(rows))
 
 
 def write_parquet(connection: Connection, wanted: Wanted, target: IO[bytes]) -> None:
@@ -104,6 +108,12 @@ def write_parquet(connection: Connection, wanted: Wanted, target: IO[bytes]) -> 
                 for field, values in zip(schema, zip(*rows, strict=True), strict=True)
             ]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+FORMATS: dict[str, Callable[[Connection, Wanted, IO[bytes]], None]] = {
+    "csv": write_csv,
+    "parquet": write_parquet,
+}
 
 
 def _rows(connection: Connection, wanted: Wanted) -> Iterator[Any]:
