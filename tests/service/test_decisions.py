@@ -77,6 +77,18 @@ def test_without_a_policy_there_is_the_fallback_dose_or_a_503(
     assert stored(world) == []
 
 
+def choosy(choose: Any, sizes: list[int]) -> Any:
+    """Chooses as it would, but not for those called poison; notes how many units it was asked."""
+
+    def choose_or_fail(policy: Any, units: Any) -> Any:
+        sizes.append(len(units))
+        if any(own.unit == "poison" for own in units):
+            raise MemoryError("no luck")
+        return choose(policy, units)
+
+    return choose_or_fail
+
+
 def test_a_policy_that_fails_is_not_the_clients_problem(
     client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +102,20 @@ def test_a_policy_that_fails_is_not_the_clients_problem(
     page = client.get("/metrics", headers=world.headers("report")).text
     assert "doseforest_policy_failures_total 1.0" in page
     assert 'doseforest_fallbacks_total{reason="failed"} 1.0' in page
+
+
+def test_a_policy_fails_on_one_unit_of_a_batch_alone(
+    client: TestClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = client.app.state.service.live.current.deciders.policy
+    monkeypatch.setattr(type(served), "choose", choosy(type(served).choose, []))
+    names = [f"u{place}" for place in range(40)]  # too many to be gathered with others
+    names[17] = "poison"
+    sent = {"units": [unit(name, 3.5) for name in names]}
+    found = client.post("/v1/decisions", json=sent, headers=world.headers()).json()["decisions"]
+    assert [own["unit"] for own in found] == names
+    assert [own["unit"] for own in found if own["reason"] == "failed"] == ["poison"]
+    assert {own["dose"] for own in found if own["unit"] != "poison"} == {2.0}
 
 
 def test_draws_are_stored_with_all_their_probabilities(
@@ -169,15 +195,8 @@ def test_requests_that_come_together_are_decided_on_together_and_fail_alone(
 ) -> None:
     service = client.app.state.service
     served = service.live.current.deciders.policy
-    choose, sizes = type(served).choose, []
-
-    def choosy(policy: Any, units: Any) -> Any:
-        sizes.append(len(units))
-        if any(own.unit == "poison" for own in units):
-            raise MemoryError("no luck")
-        return choose(policy, units)
-
-    monkeypatch.setattr(type(served), "choose", choosy)
+    sizes: list[int] = []
+    monkeypatch.setattr(type(served), "choose", choosy(type(served).choose, sizes))
     units = [[unit(name, x0)] for name, x0 in (("ann", 1.5), ("poison", 3.5), ("bob", 3.5))]
     served_units = [
         [ServedUnit(own["unit"], "c", own["features"]) for own in sent] for sent in units

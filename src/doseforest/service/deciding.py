@@ -55,14 +55,18 @@ def decide(
     units: Sequence[ServedUnit],
     on_failure: Callable[[Exception], None] = lambda error: None,
 ) -> list[Decision]:
-    """A decision for each unit; where a policy fails, the fallback dose."""
+    """A decision for each unit; the fallback dose for those on whom a policy fails."""
     try:
         return decide_or_raise(deciders, units)
     except CannotDecideError:
         raise
     except Exception as error:
-        on_failure(error)
-        return _fallback(deciders, units, "failed")
+        if len(units) <= 1:
+            on_failure(error)
+            return _fallback(deciders, units, "failed")
+    middle = len(units) // 2  # the units that it fails on are found by halving
+    first = decide(deciders, units[:middle], on_failure)
+    return first + decide(deciders, units[middle:], on_failure)
 
 
 def decide_or_raise(deciders: Deciders, units: Sequence[ServedUnit]) -> list[Decision]:

@@ -55,7 +55,7 @@ class Metrics:
             "doseforest_replays", "Answers given again to a repeated request", registry=own
         )
         self.policy_failures = Counter(
-            "doseforest_policy_failures", "Times that a policy raised an error", registry=own
+            "doseforest_policy_failures", "Units on which a policy raised an error", registry=own
         )
         self.storage_failures = Counter(
             "doseforest_storage_failures", "Requests refused for want of storage", registry=own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -115,9 +116,12 @@ async def _made(
 
 
 async def _decided(request: Request, service: Service, units: list[ServedUnit]) -> list[Decision]:
+    failures = itertools.count()
+
     def failed(error: Exception) -> None:
         service.metrics.policy_failures.inc()
-        log_error("policy failed", error, request_id=request.scope["request_id"])
+        if next(failures) == 0:  # one line a request, however many units
+            log_error("policy failed", error, request_id=request.scope["request_id"])
 
     if len(units) <= SMALL:
         return await service.gathering.decide(units, failed)
