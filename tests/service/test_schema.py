@@ -13,9 +13,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from service_world import make_world
+from starlette.testclient import TestClient
 
 from doseforest.service.api.app import create_app
-from doseforest.service.storage.databases import sqlite_url
 
 CHECKS = [
     not_a_server_error,
@@ -25,15 +25,13 @@ CHECKS = [
 ]
 
 
-def test_generated_requests_find_no_server_error(tmp_path: Path) -> None:
-    world = make_world(tmp_path, sqlite_url(tmp_path / "d.sqlite"), fallback_dose=0.0)
+def test_generated_requests_find_no_server_error(database_url: str, tmp_path: Path) -> None:
+    world = make_world(tmp_path, database_url, fallback_dose=0.0)
     world.publish("forest")
     world.publish("random", active=False)
     app = create_app(world.settings)
     headers = world.headers("admin")
     asked = []
-    from starlette.testclient import TestClient
-
     with TestClient(app):
         page = schemathesis.openapi.from_asgi("/openapi.json", app)
         for found in page.get_all_operations():

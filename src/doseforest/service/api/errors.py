@@ -91,11 +91,26 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     return answer(request, error)
 
 
+def _place(parts: tuple[Any, ...], kind: str) -> str:
+    """Where a rule is broken, without names that the client made up.
+
+    >>> _place(("body", "units", 0, "features", "name of ann", "str"), "string_too_long")
+    'units.0.features.*'
+    >>> _place(("body", "secret"), "extra_forbidden")
+    '*'
+    """
+    known = [str(part) for part in parts if part != "body"]
+    if "features" in known:
+        known[known.index("features") + 1 :] = ["*"] if known[-1] != "features" else []
+    elif kind == "extra_forbidden":
+        known[-1:] = ["*"]
+    return ".".join(known)
+
+
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     broken = [
-        f"{'.'.join(str(part) for part in own['loc'] if part != 'body') or 'body'}: {own['msg']}"
-        for own in error.errors()[:5]
+        f"{_place(own['loc'], own['type']) or 'body'}: {own['msg']}" for own in error.errors()[:5]
     ]
     text = "; ".join(broken).encode("utf-8", "replace").decode()
     return answer(request, ServiceError(422, "invalid_request", text[:1000]))
