@@ -79,8 +79,9 @@ class ExplorationPolicy(_Saved):
         They add up to 1; by default all are equal.
     key : str, default="unit"
         Column with the units' keys: whoever has the same key gets the same dose.
-    salt : str, default=""
-        Of the experiment; another one draws anew.
+    salt : str
+        Of the experiment: with the salt of another one, the same units would get the same draws
+        again, and what one found would be mixed up with what the other did.
 
     Examples
     --------
@@ -93,12 +94,12 @@ class ExplorationPolicy(_Saved):
     doses: DoseArray
     probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
     key: str = "unit"
-    salt: str = ""
+    salt: str = field(kw_only=True)  # without a default: two experiments must not share one
 
     def __post_init__(self) -> None:
         doses = checked_doses(self.doses)
-        _check_text(self.key, "key")
-        _check_text(self.salt, "salt", least=0)
+        _check_text(self.key, "key", "the name of a column")
+        _check_text(self.salt, "salt", "text of the experiment's own, such as its name")
         object.__setattr__(self, "doses", doses)
         given = np.full(len(doses), 1 / len(doses))
         if self.probabilities is not None:
@@ -145,7 +146,7 @@ class Explore(_Saved):
     share: float
     probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
     key: str = "unit"
-    salt: str = ""
+    salt: str = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, DosePolicy):
@@ -159,7 +160,7 @@ class Explore(_Saved):
             raise ValueError(
                 f"The 'share' parameter must be a number from 0 to 1. Got {self.share!r} instead."
             )
-        drawn = ExplorationPolicy(self.policy.doses, self.probabilities, self.key, self.salt)
+        drawn = ExplorationPolicy(self.doses, self.probabilities, self.key, salt=self.salt)
         object.__setattr__(self, "share", float(self.share))
         object.__setattr__(self, "probabilities", drawn.probabilities)
 
@@ -225,7 +226,6 @@ def _checked_probabilities(given: Any, n_doses: int) -> FloatArray:
     return own
 
 
-def _check_text(given: Any, name: str, least: int = 1) -> None:
-    if not isinstance(given, str) or len(given) < least:
-        what = "the name of a column" if least else "text"
-        raise ValueError(f"The {name!r} parameter must be {what}. Got {given!r} instead.")
+def _check_text(given: Any, name: str, rule: str) -> None:
+    if not isinstance(given, str) or not given:
+        raise ValueError(f"The {name!r} parameter must be {rule}. Got {given!r} instead.")

@@ -185,8 +185,8 @@ def _store_exploration(policy: ExplorationPolicy) -> Stored:
 def _read_exploration(
     metadata: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> ExplorationPolicy:
-    doses = CHECKS.doses(arrays, "doses")
-    return ExplorationPolicy(doses, metadata["probabilities"], metadata["key"], metadata["salt"])
+    own = {name: metadata[name] for name in ("probabilities", "key", "salt")}
+    return ExplorationPolicy(CHECKS.doses(arrays, "doses"), **own)
 
 
 def _store_explore(policy: Explore) -> Stored:
@@ -202,8 +202,8 @@ def _store_explore(policy: Explore) -> Stored:
 
 def _read_explore(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> Explore:
     inner = _read_dose_policy(metadata["policy"], arrays)
-    own = (metadata[name] for name in ("share", "probabilities", "key", "salt"))
-    return Explore(inner, *own)
+    own = {name: metadata[name] for name in ("share", "probabilities", "key", "salt")}
+    return Explore(inner, **own)
 
 
 POLICIES: dict[str, tuple[type[Any], Callable[[Any], Stored], Callable[..., Policy]]] = {
