@@ -14,7 +14,7 @@ from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
 from doseforest.policy.artifact.columns import Units, count_units, read_units
 from doseforest.policy.artifact.decisions import CODES, Decisions, joined, unpredicted
-from doseforest.policy.artifact.dose_limits import checked_doses
+from doseforest.policy.artifact.dose_limits import checked_components, checked_doses
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
 
@@ -35,6 +35,8 @@ class _Saved:
 class ConstantPolicy(_Saved):
     """The same dose for everybody, as the control of an experiment has.
 
+    `components` names those of a dose that has several, as in `DosePolicy`.
+
     Examples
     --------
     >>> ConstantPolicy(5.0).decide([[1.0], [2.0]]).dose
@@ -42,6 +44,7 @@ class ConstantPolicy(_Saved):
     """
 
     dose: Any
+    components: tuple[str, ...] | None = None
     doses: DoseArray = field(init=False)  # (1,)
 
     def __post_init__(self) -> None:
@@ -50,6 +53,7 @@ class ConstantPolicy(_Saved):
         )
         object.__setattr__(self, "doses", doses)
         object.__setattr__(self, "dose", doses[0])
+        object.__setattr__(self, "components", checked_components(self.components, doses))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -82,6 +86,8 @@ class ExplorationPolicy(_Saved):
     salt : str
         Of the experiment: with the salt of another one, the same units would get the same draws
         again, and what one found would be mixed up with what the other did.
+    components : sequence of str, optional
+        Names of the components of doses that have several, as in `DosePolicy`.
 
     Examples
     --------
@@ -95,12 +101,14 @@ class ExplorationPolicy(_Saved):
     probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
     key: str = "unit"
     salt: str = field(kw_only=True)  # without a default: two experiments must not share one
+    components: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         doses = checked_doses(self.doses)
         _check_text(self.key, "key", "the name of a column")
         _check_text(self.salt, "salt", "text of the experiment's own, such as its name")
         object.__setattr__(self, "doses", doses)
+        object.__setattr__(self, "components", checked_components(self.components, doses))
         given = np.full(len(doses), 1 / len(doses))
         if self.probabilities is not None:
             given = _checked_probabilities(self.probabilities, len(doses))
@@ -168,6 +176,11 @@ class Explore(_Saved):
     def doses(self) -> DoseArray:
         """Doses of the policy."""
         return self.policy.doses
+
+    @property
+    def components(self) -> tuple[str, ...] | None:
+        """Names of the components of the policy's doses."""
+        return self.policy.components
 
     @property
     def columns(self) -> tuple[str, ...]:
