@@ -21,6 +21,7 @@ from doseforest.service.storage.databases import sqlite_url
 from doseforest.service.storage.tables import decisions
 
 Started = Callable[..., TestClient]
+COLUMNS = [f"dose_{name}" for name in NAMES]
 
 
 def named(pair: Any) -> dict[str, float]:
@@ -147,54 +148,99 @@ def arm(name: str, version: int) -> dict[str, Any]:
     return {"name": name, "version": version, "share": 0.5}
 
 
-def test_a_forest_learns_from_an_experiment_with_pairs(world: World, started: Started) -> None:
-    world.publish("joint control")
-    world.publish("joint random", active=False)
-    client = started(world)
+def experiment(world: World, client: TestClient) -> tuple[Any, list[Any]]:
+    """Everybody gets nothing, or pairs at random; discounts bring .2 x0 and .4 for each unit."""
     sent = {"name": "spring", "arms": [arm("control", 1), arm("random", 2)]}
     assert post(client, world, "experiments", sent, "admin").status_code == 201
     rng = np.random.default_rng(1)
     x0 = rng.uniform(0, 4, 500)
     found = decide(client, world, [unit(f"u{k}", x) for k, x in enumerate(x0.tolist())])
-    chances = {"express=0,premium=0": 0.7} | dict.fromkeys(
-        ("express=0,premium=5", "express=5,premium=0", "express=5,premium=5"), 0.1
-    )  # .5 of the control, and half of what the random arm does
-    for own in found:
-        text = ",".join(f"{name}={value:g}" for name, value in own["dose"].items())
-        assert own["propensity"] == pytest.approx(chances[text])
-    value = [
-        0.2 * x * own["dose"]["express"] + 0.4 * own["dose"]["premium"] + e
-        for own, x, e in zip(found, x0, rng.normal(0, 0.3, 500), strict=True)
-    ]
+    given = np.array([list(own["dose"].values()) for own in found])
+    value = 0.2 * x0 * given[:, 0] + 0.4 * given[:, 1] + rng.normal(0, 0.3, 500)
     outcomes = [
-        {"decision_id": own["decision_id"], "value": v} for own, v in zip(found, value, strict=True)
+        {"decision_id": own["decision_id"], "value": v}
+        for own, v in zip(found, value.tolist(), strict=True)
     ]
     assert post(client, world, "outcomes", {"outcomes": outcomes}, "report").status_code == 200
-    tables = []
-    for read, format in ((pd.read_parquet, "parquet"), (pd.read_csv, "csv")):
-        url = f"/v1/training-table?format={format}"
-        answer = client.get(url, headers=world.headers("report"))
-        tables.append(read(io.BytesIO(answer.content)))
-    table, same = tables
-    assert table.columns.tolist() == same.columns.tolist()
+    return table_of(world, client, "parquet"), found
+
+
+def table_of(world: World, client: TestClient, format: str) -> Any:
+    asked = {"format": format}
+    answer = client.get("/v1/training-table", params=asked, headers=world.headers("report"))
+    read = {"parquet": pd.read_parquet, "csv": pd.read_csv}[format]
+    return read(io.BytesIO(answer.content))
+
+
+def test_exported_pairs_have_the_propensities_of_arms_and_draws(
+    world: World, started: Started
+) -> None:
+    world.publish("joint control")
+    world.publish("joint random", active=False)
+    client = started(world)
+    table, found = experiment(world, client)
+    # Half of the cells get nothing; the others draw nothing four times in ten, else a discount.
+    chances = {
+        "express=0,premium=0": 0.7,
+        "express=0,premium=5": 0.1,
+        "express=5,premium=0": 0.1,
+        "express=5,premium=5": 0.1,
+    }
+    assert table[COLUMNS].to_numpy().tolist() == [list(own["dose"].values()) for own in found]
     assert "dose" not in table
-    columns = [f"dose_{name}" for name in NAMES]
-    assert table[columns].to_numpy().tolist() == [list(own["dose"].values()) for own in found]
-    np.testing.assert_array_equal(table[columns], same[columns])
-    levels = [name for name in table if name.startswith("propensity_of_")]
-    assert [name.removeprefix("propensity_of_") for name in levels] == list(chances)
+    levels = [f"propensity_of_{dose}" for dose in chances]
+    assert [name for name in table if name.startswith("propensity_of_")] == levels
     np.testing.assert_allclose(table[levels], [list(chances.values())] * 500)
-    forest = GeneralizedCausalForest(
-        n_trees=100,  # enough that every row is left out by some tree
-        density="none",  # all rows have the same propensities
-        outcome_model=LinearRegression(),
-        random_state=0,
-    )
-    forest.fit(table[["feature_x0", "feature_x1"]], table["outcome"], treatment=table[columns])
+    given = ["express={:g},premium={:g}".format(*own) for own in table[COLUMNS].to_numpy()]
+    np.testing.assert_allclose(table["propensity"], [chances[own] for own in given])
+    np.testing.assert_array_equal([own["propensity"] for own in found], table["propensity"])
+    same = table_of(world, client, "csv")
+    assert same.columns.tolist() == table.columns.tolist()
+    np.testing.assert_array_equal(same[COLUMNS], table[COLUMNS])
+
+
+def test_plain_doses_and_pairs_in_one_table_have_columns_of_their_own(
+    tmp_path: Path, started: Started
+) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "decisions.sqlite"), refresh=3600)
+    world.publish("control")
+    client = started(world)
+    decide(client, world, [unit("ann")])
+    version = world.publish("joint control", active=False)
+    post(client, world, f"policies/{version}/activate", None, "admin").raise_for_status()
+    decide(client, world, [unit("ann")])
+    table = table_of(world, client, "csv")
+    assert table["dose"].tolist()[:1] == [0.0]
+    assert table[["dose", *COLUMNS]].isna().to_numpy().tolist() == [
+        [False, True, True],
+        [True, False, False],
+    ]
+    assert table[["propensity_of_0", "propensity_of_express=0,premium=0"]].to_numpy().tolist() == [
+        [1.0, 0.0],
+        [0.0, 1.0],
+    ]
+    world.database.dispose()
+
+
+def test_a_forest_learns_from_an_experiment_with_pairs(tmp_path: Path, started: Started) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "decisions.sqlite"))
+    world.publish("joint control")
+    world.publish("joint random", active=False)
+    table, _ = experiment(world, started(world))
     new = pd.DataFrame({"feature_x0": [0.5, 3.5], "feature_x1": [1.0, 1.0]})
-    low, high = forest.effect(new, dose=[5.0, 0.0], baseline=[0.0, 0.0])
-    # The discount of express brings x0: .5 and 3.5, by about 50 rows that had it alone.
-    assert abs(low - 0.5) < 1.0
-    assert abs(high - 3.5) < 1.0
-    both = forest.effect(new, dose=[5.0, 5.0], baseline=[5.0, 0.0])
-    assert np.abs(both - 2.0).max() < 1.0
+    for density in ("none", "auto"):  # all rows have the same propensities, or they are estimated
+        forest = GeneralizedCausalForest(
+            n_trees=100,  # enough that every row is left out by some tree
+            density=density,
+            outcome_model=LinearRegression(),
+            random_state=0,
+        )
+        forest.fit(table[["feature_x0", "feature_x1"]], table["outcome"], treatment=table[COLUMNS])
+        low, high = forest.effect(new, dose=[5.0, 0.0], baseline=[0.0, 0.0])
+        # The discount of express brings x0: .5 and 3.5, by about 50 rows that had it alone. A model
+        # that took both discounts for one could not tell the two units apart.
+        assert abs(low - 0.5) < 1.0
+        assert abs(high - 3.5) < 1.0
+        both = forest.effect(new, dose=[5.0, 5.0], baseline=[5.0, 0.0])
+        assert np.abs(both - 2.0).max() < 1.0
+    world.database.dispose()
