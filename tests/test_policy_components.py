@@ -36,7 +36,10 @@ def test_names_are_kept_by_files_and_numbers_stand_in_for_them(kind, tmp_path):
         policy = KINDS[kind](**given)
         assert policy.components == expected
         policy.save(path)
-        assert load_policy(path).components == expected
+        loaded = load_policy(path)
+        assert loaded.components == expected
+        frame = loaded.decide(np.array([[0.5]]), {"unit": ["ann"]}).to_frame()
+        assert list(frame.columns[:2]) == [f"dose_{name}" for name in expected]
 
 
 def test_doses_of_one_component_have_no_names(tmp_path):

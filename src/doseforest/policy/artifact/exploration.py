@@ -64,7 +64,7 @@ class ConstantPolicy(_Saved):
         """The dose, for every row of X."""
         n_units = count_units(X)
         choice = np.zeros(n_units, np.int64)
-        return unpredicted(self.doses, choice, "constant", np.ones(n_units))
+        return unpredicted(self, choice, "constant", np.ones(n_units))
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Ones, (n_units, 1)."""
@@ -124,7 +124,7 @@ class ExplorationPolicy(_Saved):
         keys = read_units(X, context, (self.key,), None).columns[self.key]
         chances = np.broadcast_to(self.probabilities, (len(keys), len(self.doses)))
         choice = _drawn(chances, keys, self.salt, self.key)
-        return unpredicted(self.doses, choice, "explored", self.probabilities[choice])
+        return unpredicted(self, choice, "explored", self.probabilities[choice])
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""
