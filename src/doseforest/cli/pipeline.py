@@ -15,7 +15,7 @@ from doseforest.pipeline.config import read_config
 from doseforest.pipeline.manifest import Manifest
 from doseforest.pipeline.runner import CURRENT, RUNS, PlannedStep, plan_pipeline, run_pipeline
 from doseforest.pipeline.template import template
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 app = typer.Typer(
     help=(

@@ -14,7 +14,7 @@ from typing import Any
 import doseforest
 from doseforest.pipeline.problems import PipelineError
 from doseforest.studies.provenance import CLONE, PACKAGE, digest_of_files, in_clone, installed
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 FILE = "manifest.json"
 FORMAT = 1

@@ -20,8 +20,8 @@ from doseforest.pipeline.steps import HELD_OUT, TRAINING, UNITS, plan_file
 from doseforest.pipeline.tables import read_table, write_table
 from doseforest.policy import Plan, budget_path, optimize_doses
 from doseforest.policy.artifact.columns import Units
-from doseforest.text_files import write_text
 from doseforest.treatments.vectors import components, vectors
+from doseforest.whole_files import write_text
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig

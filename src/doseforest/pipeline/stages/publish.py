@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,7 @@ from doseforest.pipeline.problems import PipelineError
 from doseforest.pipeline.steps import CARD, POLICY, UNITS
 from doseforest.pipeline.tables import read_table
 from doseforest.policy import load_policy, unit_table
-from doseforest.text_files import write_text
+from doseforest.whole_files import replacing, write_text
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
@@ -83,9 +81,5 @@ def _check_file(policy: Any, path: Path, X: Any, context: Any) -> None:
 def _copy(draft: Path, target: Path) -> None:
     """A copy that appears whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}-{secrets.token_hex(8)}.tmp")
-    try:
+    with replacing(target) as beside:
         shutil.copyfile(draft, beside)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.spending import cost_shares
 from doseforest.pipeline.steps import HELD_OUT, SELECTION
 from doseforest.pipeline.tables import read_table
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 if TYPE_CHECKING:
     from doseforest.evaluation.estimates import RowEstimate

@@ -20,7 +20,7 @@ from doseforest.pipeline.steps import POLICY, RESULT
 from doseforest.pipeline.tables import read_table
 from doseforest.policy import load_policy
 from doseforest.simulation.marketplace.draws import seed_of
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig, TrialSection
