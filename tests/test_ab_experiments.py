@@ -575,7 +575,8 @@ def test_the_study_tells_false_alarms_and_coverage(monkeypatch):
 
 def test_shares_of_draws_are_those_counted_by_hand():
     errors = (0.0, 1.0, -1.0, 3.0)
-    found = ab_coverage.shares_of([{"e": e, "standard_error": 1.0} for e in errors], "e")
+    records = [{"e": e, "standard_error": 1.0, "reach": 2.5} for e in errors]
+    found = ab_coverage.shares_of(records, "e")
     assert found.covered == 0.75
     assert found.chance == pytest.approx(np.sqrt(0.75 * 0.25 / 4))
     assert found.bias == pytest.approx(0.75)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
 import doseforest
 from doseforest.cli import bench
-from doseforest.cli.main import app
+from doseforest.cli.main import COMMANDS, app
 
 
 def run(*arguments):
@@ -18,6 +21,23 @@ def test_the_version_is_that_of_the_package():
     result = run("--version")
     assert result.exit_code == 0
     assert result.output == f"doseforest {doseforest.__version__}\n"
+
+
+@pytest.mark.parametrize("late", COMMANDS, ids=lambda own: own.name)
+def test_the_list_of_commands_says_what_their_own_help_begins_with(late):
+    assert late.load().help.startswith(late.help.rstrip("."))
+    assert run(late.name, "--help").exit_code == 0
+
+
+def test_help_imports_no_command():
+    program = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom doseforest.cli.main import app\n"
+    )
+    program += "CliRunner().invoke(app, ['--help'])\nprint(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert "doseforest.cli.late_commands" in imported
+    assert {"scipy", "sklearn", "doseforest.forest", "doseforest.cli.bench"}.isdisjoint(imported)
 
 
 def test_every_study_has_a_command():

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from doseforest.cli.service_options import DEFAULT_DATA, Data, Url, opened, policy_files
+from doseforest.whole_files import replacing
 
 app = typer.Typer(
     help="The service's database: bring it up to date, back it up, restore it, forget old rows, "
@@ -94,6 +95,10 @@ def export(
         if kind not in FORMATS:
             raise ValueError(f"The file must end in .csv or .parquet. Got {file.name!r} instead.")
         wanted = Wanted(metric, experiment, with_fallbacks=fallbacks)
-        with own.reading.connect() as connection, open(file, "wb") as target:
+        with (
+            replacing(file) as draft,
+            own.reading.connect() as connection,
+            draft.open("wb") as target,
+        ):
             write_table(connection, wanted, kind, target)
         typer.echo(f"Wrote {file}.")

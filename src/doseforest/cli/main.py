@@ -7,28 +7,54 @@ from typing import Annotated
 import typer
 
 import doseforest
-from doseforest.cli import bench, db, keys, pipeline, registry
-from doseforest.cli.decisions import optimise
-from doseforest.cli.demo import demo
-from doseforest.cli.judging import evaluate, select
-from doseforest.cli.models import fit, predict
-from doseforest.cli.serve import serve
-from doseforest.cli.simulate import simulate
+from doseforest.cli.late_commands import LateCommand, late_group
 
+# Help as in their own files, but for what follows the first sentence.
+COMMANDS = [
+    LateCommand(name, help, f"doseforest.cli.{place}")
+    for name, place, help in (
+        (
+            "demo",
+            "demo:demo",
+            "Simulate an experiment, train, select, plan, test, and write a report.",
+        ),
+        ("simulate", "simulate:simulate", "Write rows of a simulated experiment."),
+        ("fit", "models:fit", "Fit a forest to the rows of a table and save it."),
+        ("predict", "models:predict", "Predict the response of each unit at each dose."),
+        (
+            "evaluate",
+            "judging:evaluate",
+            "Judge a saved forest: R-risk, Qini scores by dose, calibration.",
+        ),
+        ("select", "judging:select", "Say which model is best, or that the data cannot tell."),
+        (
+            "optimise",
+            "decisions:optimise",
+            "Choose the dose of every unit, of largest total value within the budget.",
+        ),
+        (
+            "pipeline",
+            "pipeline:app",
+            "From rows to a tested policy: collect, train, select, optimise, publish, test.",
+        ),
+        (
+            "bench",
+            "bench:app",
+            "Benchmarks against known truths, published numbers and other packages.",
+        ),
+        ("serve", "serve:serve", "Decide on doses over HTTP and keep every decision."),
+        ("keys", "keys:app", "Keys of the decision service."),
+        ("registry", "registry:app", "Policies of the decision service."),
+        ("db", "db:app", "The service's database."),
+    )
+]
 app = typer.Typer(
+    cls=late_group(COMMANDS),
     help="Dose-response curves of single units: from a table to models, policies, their tests and "
     "a service that decides.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, simulate, fit, predict, evaluate, select, optimise):
-    app.command()(_command)
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(bench.app, name="bench")
-app.command()(serve)
-app.add_typer(keys.app, name="keys")
-app.add_typer(registry.app, name="registry")
-app.add_typer(db.app, name="db")
 
 
 def _print_version(asked: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as to_json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,8 @@ from doseforest.pipeline.config import read_config
 from doseforest.pipeline.manifest import Manifest
 from doseforest.pipeline.runner import CURRENT, RUNS, PlannedStep, plan_pipeline, run_pipeline
 from doseforest.pipeline.template import template
-from doseforest.text_files import write_text
+from doseforest.plain_json import json_text
+from doseforest.whole_files import write_text
 
 app = typer.Typer(
     help=(
@@ -62,7 +62,7 @@ def run(
     finished = run_pipeline(own, fresh=fresh, watch=watch)
     found = {one.step.name: {"ran": one.ran, **one.record.metrics} for one in finished}
     if json:
-        typer.echo(to_json.dumps({"workspace": str(own.workspace), "steps": found}))
+        typer.echo(json_text({"workspace": str(own.workspace), "steps": found}))
         return
     for name, metrics in found.items():
         told_of = {key: value for key, value in metrics.items() if key not in ("ran", "features")}
@@ -134,7 +134,7 @@ def _show_plan(
         for own in planned
     ]
     if json:
-        typer.echo(to_json.dumps(rows))
+        typer.echo(json_text(rows))
         return
     table = Table(box=None, pad_edge=False)
     for name in ("step", "state", "why") + (() if manifest is None else ("finished", "seconds")):

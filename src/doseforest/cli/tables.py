@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as to_json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from rich.table import Table
 from doseforest.dtypes import FloatArray
 from doseforest.pipeline.problems import nearest
 from doseforest.pipeline.tables import read_table
+from doseforest.plain_json import json_text
 
 Rows = Annotated[Path, typer.Argument(help="A table, Parquet or CSV by its ending.")]
 Model = Annotated[Path, typer.Argument(help="A saved forest, from `doseforest fit`.")]
@@ -142,7 +142,7 @@ class RoleTable:
 
 def answer(found: dict[str, Any], json: bool, text: str) -> None:
     """Print what a command found, for scripts or for people."""
-    typer.echo(to_json.dumps(found) if json else text)
+    typer.echo(json_text(found) if json else text)
 
 
 def show(title: str, header: list[str], rows: list[list[str]]) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import doseforest
 from doseforest.pipeline.problems import PipelineError
+from doseforest.plain_json import write_json
 from doseforest.studies.provenance import CLONE, PACKAGE, digest_of_files, in_clone, installed
-from doseforest.text_files import write_text
 
 FILE = "manifest.json"
 FORMAT = 1
@@ -81,7 +81,7 @@ class Manifest:
             "python": platform.python_version(),
             "steps": {name: asdict(own) for name, own in self.steps.items()},
         }
-        write_text(self.folder / FILE, json.dumps(plain, indent=1, sort_keys=False) + "\n")
+        write_json(self.folder / FILE, plain, indent=1)
 
 
 def file_digest(path: Path) -> str:

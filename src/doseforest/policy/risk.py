@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -11,15 +12,15 @@ from doseforest.dtypes import FloatArray
 LARGEST = 1e9  # above it nothing but the certain would count
 
 
-class Risk:
+class Risk(ABC):
     """A rule from standard errors of values to what they take off."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
+    @abstractmethod
     def penalty(self, standard_error: FloatArray) -> FloatArray:
         """What is taken off values, of the shape of their standard errors."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """The rule as plain values."""

@@ -10,21 +10,19 @@ Header and arrays are each filled up with zeros to a multiple of 64 bytes. Every
 covered by a checksum or has only one allowed value, so any change shows.
 """
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import secrets
-import stat
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from doseforest.whole_files import replacing
 
 __all__ = ["Container", "ForestFileError", "read_container", "write_container"]
 
@@ -86,7 +84,7 @@ def write_container(
     digest = hashlib.sha256(header).digest()
     total = sum(map(_aligned, [PREAMBLE.size, len(header), *(b.nbytes for b in blocks.values())]))
     preamble = PREAMBLE.pack(MAGIC, VERSION, 0, len(header), digest, total)
-    _write_atomically(path, [preamble, header, *map(_raw, blocks.values())])
+    _write_blocks(path, [preamble, header, *map(_raw, blocks.values())])
 
 
 def read_container(path: FilePath, *, memory_map: bool = False, verify: bool = True) -> Container:
@@ -190,31 +188,12 @@ def _encode_header(metadata: Mapping[str, JSON], blocks: Mapping[str, NDArray[An
         raise type(error)(f"'metadata' must be JSON without NaN or infinity: {error}") from error
 
 
-def _write_atomically(path: FilePath, blocks: Iterable[bytes | memoryview]) -> None:
-    """Write the blocks, each padded to the alignment, and only then take the target's place."""
-    target = Path(os.path.realpath(path))  # a symbolic link stays one; the file behind it changes
-    temporary = target.with_name(f".doseforest-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:  # respects the umask, as tempfile's 0600 would not
-            with contextlib.suppress(FileNotFoundError):
-                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-            for block in blocks:
-                file.write(block)
-                file.write(bytes(-file.tell() % ALIGNMENT))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):  # the first error is the one to report
-            temporary.unlink()
-        raise
-    # The new file is in place: a file system that cannot sync a directory does not undo that.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _write_blocks(path: FilePath, blocks: Iterable[bytes | memoryview]) -> None:
+    """Write the blocks, each padded to the alignment."""
+    with replacing(path) as draft, open(draft, "xb") as file:
+        for block in blocks:
+            file.write(block)
+            file.write(bytes(-file.tell() % ALIGNMENT))
 
 
 def _refuse(defect: str) -> NoReturn:

@@ -17,7 +17,6 @@ import numpy as np
 from doseforest.dtypes import FloatArray
 from doseforest.experiments import Increment, run_ab_test
 from doseforest.experiments.market_trial import MAIN, PER_VIEW, MarketTest
-from doseforest.inference.intervals import normal_quantile
 from doseforest.simulation.marketplace import FEATURES, Marketplace
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Report, Verdict
@@ -96,7 +95,7 @@ def city_truth(pair: str) -> dict[str, tuple[float, float]]:
 
 
 def draw_errors(pair: str, city: dict[str, tuple[float, float]], seed: int) -> list[Record]:
-    """One test: errors against both truths, and standard errors, for each row."""
+    """One test: errors against both truths, standard errors and reach of the interval, by row."""
     market = Marketplace(REGIME)
     cells = np.random.default_rng(seed).choice(market.n_cells, N_CELLS, replace=False)
     with warnings.catch_warnings():  # of one in a thousand sample ratios, by chance
@@ -114,10 +113,10 @@ def draw_errors(pair: str, city: dict[str, tuple[float, float]], seed: int) -> l
     for row, of_test in ROWS.items():
         found, metric, relative = of_test(test)
         own = test.truths[metric]
-        value, error = (
-            (found.relative, found.relative_error)
+        value, error, (_, high) = (
+            (found.relative, found.relative_error, found.relative_interval())
             if relative
-            else (found.absolute, found.standard_error)
+            else (found.absolute, found.standard_error, found.interval())
         )
         records.append(
             {
@@ -127,6 +126,7 @@ def draw_errors(pair: str, city: dict[str, tuple[float, float]], seed: int) -> l
                 "city_error": value - city[metric][int(relative)],
                 "test_error": value - (own.relative if relative else own.absolute),
                 "standard_error": error,
+                "reach": high - value,
             }
         )
     return records
@@ -166,7 +166,8 @@ def shares_of(records: list[Record], error: str) -> Shares:
     """Summary of draws."""
     errors = np.array([record[error] for record in records])
     scales = np.array([record["standard_error"] for record in records])
-    covered = float(np.mean(np.abs(errors) <= normal_quantile(0.95) * scales))
+    reach = np.array([record["reach"] for record in records])
+    covered = float(np.mean(np.abs(errors) <= reach))
     return Shares(
         covered=covered,
         chance=float(np.sqrt(covered * (1 - covered) / len(errors))),

@@ -13,7 +13,7 @@ from doseforest.studies.methods import ALGORITHM, EXACT_AVERAGE, OURS, OUTCOME
 from doseforest.studies.provenance import CLONE, results_folder
 from doseforest.studies.scores import MISSING, digits
 from doseforest.studies.settings import PRINTED, PUBLISHED, SPARSE
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 START, END = "<!-- made by `make readme` from table1.json -->\n", "<!-- end -->"
 PAGES = ("README.md", "docs/paper.md")

@@ -10,7 +10,7 @@ from typing import Any
 
 from doseforest.studies.provenance import provenance
 from doseforest.studies.tasks import Record
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 ABOUT = ("design", "n", "method", "row", "measure")  # what records of one group share
 LEFT_OUT = ("state", "data")  # of the store, not of the results

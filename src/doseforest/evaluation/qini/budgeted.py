@@ -15,6 +15,7 @@ from doseforest.data.checks import group_codes
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.evaluation.dose_scores import DoseScores, randomised_scores
 from doseforest.evaluation.estimates import RowEstimate, row_digest, without_rounding
+from doseforest.evaluation.qini.scored import Scored
 from doseforest.evaluation.qini.spend_paths import SpendPath, policy_path, untargeted_path
 from doseforest.inference.intervals import normal_quantile
 from doseforest.policy.inputs import checked_problem
@@ -24,7 +25,7 @@ WINDOW = 0.05  # of the budget, on either side, for what the next bit of spend b
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BudgetedQini:
+class BudgetedQini(Scored):
     """Gain over the baseline dose, per unit, against spend per unit.
 
     `score` is the mean over all budgets up to `budget` of what the model's doses gain beyond the
@@ -43,25 +44,6 @@ class BudgetedQini:
     def question(self) -> str:
         """What is asked of the rows: curves with the same question can be compared."""
         return f"budget {self.budget!r} {self.rows}"
-
-    @property
-    def score(self) -> float:
-        """Mean gain beyond that without a model, over budgets."""
-        return self.estimate.value
-
-    @property
-    def standard_error(self) -> float:
-        """Of the score."""
-        return self.estimate.standard_error
-
-    @property
-    def p_value(self) -> float:
-        """Two-sided: that the model decides no better or worse than no model."""
-        return self.estimate.p_value
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Interval of the score."""
-        return self.estimate.interval(coverage)
 
     @property
     def mean_gain(self) -> RowEstimate:

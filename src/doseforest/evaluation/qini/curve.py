@@ -10,6 +10,7 @@ import numpy as np
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.evaluation.estimates import RowEstimate, without_rounding
 from doseforest.evaluation.qini.gains import Gains, Ranking
+from doseforest.evaluation.qini.scored import Scored
 from doseforest.evaluation.qini.tenths import UpliftTable, uplift_table
 from doseforest.inference.heterogeneity.targeting import RankedEffects, ranked_effects
 from doseforest.inference.intervals import normal_quantile
@@ -21,7 +22,7 @@ BY_SCORES = "scores"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class QiniCurve:
+class QiniCurve(Scored):
     """Gain per unit of treating a share of the units, those of highest predicted effect first.
 
     `score` is the area between the curve and the straight line to its end, which treating units
@@ -52,25 +53,6 @@ class QiniCurve:
     def question(self) -> str:
         """What is asked of the rows: curves with the same question can be compared."""
         return f"{self.estimator} {self.dose} {self.baseline} {self.rows}"
-
-    @property
-    def score(self) -> float:
-        """Area between the curve and the random line, per unit."""
-        return self.estimate.value
-
-    @property
-    def standard_error(self) -> float:
-        """Of the score."""
-        return self.estimate.standard_error
-
-    @property
-    def p_value(self) -> float:
-        """Two-sided: that the ranking is no better or worse than chance."""
-        return self.estimate.p_value
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Interval of the score."""
-        return self.estimate.interval(coverage)
 
     @property
     def auuc(self) -> RowEstimate:

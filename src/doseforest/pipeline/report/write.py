@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import doseforest
 from doseforest.pipeline.report.page import page, tile
 from doseforest.pipeline.report.sections import Told, section_of
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,9 @@ from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.spending import cost_shares, held_out_spend, spend_of_dose
 from doseforest.pipeline.steps import HELD_OUT, TRAINING, UNITS, plan_file
 from doseforest.pipeline.tables import read_table, write_table
+from doseforest.plain_json import write_json
 from doseforest.policy import Plan, budget_path, optimize_doses
 from doseforest.policy.artifact.columns import Units
-from doseforest.text_files import write_text
 from doseforest.treatments.vectors import components, vectors
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
             metrics[f"{name}, gain per unit"] = described["predicted gain"]
             if name == selected:
                 write_table(_dose_table(units, plan, config), drafts / Path(DOSES).name)
-        write_text(drafts / Path(plan_file(name)).name, json.dumps(described) + "\n")
+        write_json(drafts / Path(plan_file(name)).name, described)
     return metrics
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +18,9 @@ from doseforest.pipeline.policies import policy_of, read_plan, read_selection
 from doseforest.pipeline.problems import PipelineError
 from doseforest.pipeline.steps import CARD, POLICY, UNITS
 from doseforest.pipeline.tables import read_table
+from doseforest.plain_json import write_json
 from doseforest.policy import load_policy, unit_table
-from doseforest.text_files import write_text
+from doseforest.whole_files import replacing
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
@@ -59,7 +57,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
         "sha256": file_digest(draft),
         "doseforest": doseforest.__version__,
     }
-    write_text(drafts / Path(CARD).name, json.dumps(card, indent=1) + "\n")
+    write_json(drafts / Path(CARD).name, card, indent=1)
     for target in step.copies:
         _copy(draft, target)
     return {"model": selected, "bytes": draft.stat().st_size, "sha256": card["sha256"]}
@@ -83,9 +81,5 @@ def _check_file(policy: Any, path: Path, X: Any, context: Any) -> None:
 def _copy(draft: Path, target: Path) -> None:
     """A copy that appears whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}-{secrets.token_hex(8)}.tmp")
-    try:
+    with replacing(target) as beside:
         shutil.copyfile(draft, beside)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)

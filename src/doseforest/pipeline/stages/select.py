@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from doseforest.pipeline.roles import baseline_of
 from doseforest.pipeline.spending import cost_shares
 from doseforest.pipeline.steps import HELD_OUT, SELECTION
 from doseforest.pipeline.tables import read_table
-from doseforest.text_files import write_text
+from doseforest.plain_json import write_json
 
 if TYPE_CHECKING:
     from doseforest.evaluation.estimates import RowEstimate
@@ -84,7 +83,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
         "differences": _differences(estimates, verdict),
         "qini": _qini(table),
     }
-    write_text(drafts / Path(SELECTION).name, json.dumps(found, indent=1) + "\n")
+    write_json(drafts / Path(SELECTION).name, found, indent=1)
     return {"selected": selected, "reason": verdict.reason}
 
 

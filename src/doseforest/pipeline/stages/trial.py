@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +17,9 @@ from doseforest.pipeline.policies import policy_of, read_plan, read_selection
 from doseforest.pipeline.problems import PipelineError
 from doseforest.pipeline.steps import POLICY, RESULT
 from doseforest.pipeline.tables import read_table
+from doseforest.plain_json import write_json
 from doseforest.policy import load_policy
 from doseforest.simulation.marketplace.draws import seed_of
-from doseforest.text_files import write_text
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig, TrialSection
@@ -33,7 +32,7 @@ PACING_USE = 3  # of the seed
 def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
     """Write what the test found."""
     found = TRIALS[config.test.kind](config)
-    write_text(drafts / Path(RESULT).name, json.dumps(found, indent=1) + "\n")
+    write_json(drafts / Path(RESULT).name, found, indent=1)
     orders = found["results"][found["main"]]
     return {"relative": orders["relative"], "interval": orders["relative interval"]}
 

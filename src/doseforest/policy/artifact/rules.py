@@ -7,6 +7,7 @@ is ``Response("margin") - DiscountCost("fare")``.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from math import isfinite
 from numbers import Real
@@ -34,15 +35,15 @@ class Line:
         return amounts
 
 
-class Rule:
+class Rule(ABC):
     """A rule: what a dose is worth or costs. Rules can be added, subtracted and scaled."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
+    @abstractmethod
     def line(self, units: Units, doses: DoseArray) -> Line:
         """Constant and slope in the response, for units and doses."""
-        raise NotImplementedError
 
     def columns(self) -> tuple[str, ...]:
         """Columns of the units that it needs."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import secrets
 from pathlib import Path
 
 from doseforest.policy import load_policy
 from doseforest.policy.artifact.policy_file import Policy
 from doseforest.prediction.container import ForestFileError
+from doseforest.whole_files import replacing
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -38,18 +37,9 @@ class PolicyFiles:
         """Store a file and return its digest; one that is no policy is refused, and not kept."""
         digest = hashlib.sha256(content).hexdigest()
         self.folder.mkdir(parents=True, exist_ok=True)
-        target = self._path(digest)
-        temporary = self.folder / f".{secrets.token_hex(8)}.tmp"
-        try:
-            with open(temporary, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            _loaded(temporary, "The file")
-            os.replace(temporary, target)
-            _flush_folder(self.folder)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(self._path(digest)) as draft:
+            draft.write_bytes(content)
+            _loaded(draft, "The file")
         return digest
 
     def read(self, digest: str) -> bytes:
@@ -79,12 +69,3 @@ def _loaded(path: Path, what: str) -> Policy:
     except (ForestFileError, ValueError, TypeError, KeyError, OSError) as error:
         reason = "is damaged" if isinstance(error, OSError) else "is no policy of this release"
         raise PolicyFileError(f"{what} {reason}.") from error
-
-
-def _flush_folder(folder: Path) -> None:
-    """A renamed file is on disk once its folder is."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

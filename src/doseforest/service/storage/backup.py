@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from doseforest.service.registry.files import PolicyFiles
 from doseforest.service.storage.databases import Database
 from doseforest.service.storage.schema import check_schema, revision, upgrade
 from doseforest.service.storage.tables import api_keys, decisions, metadata, policies
+from doseforest.whole_files import replacing
 
 MANIFEST = "manifest.json"
 ROWS_AT_A_TIME = 1000
@@ -33,29 +33,23 @@ class BackupError(Exception):
 def back_up(database: Database, files: PolicyFiles, target: Path) -> dict[str, int]:
     """Write a backup, completely or not at all; returns the number of rows by table."""
     check_schema(database)
-    temporary = target.with_name(f".{target.name}.part")
     counts: dict[str, int] = {}
     checksums: dict[str, str] = {}
-    try:
-        with (
-            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive,
-            _snapshot(database) as connection,
-        ):
-            for table in metadata.sorted_tables:
-                name = f"tables/{table.name}.jsonl"
-                counts[table.name], checksums[name] = _write_rows(archive, name, connection, table)
-            for digest in connection.execute(select(policies.c.sha256)).scalars():
-                name = f"policies/{digest}.dose"
-                content = files.read(digest)
-                archive.writestr(name, content)
-                checksums[name] = hashlib.sha256(content).hexdigest()
-            manifest = {"revision": revision(database), "rows": counts, "sha256": checksums}
-            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        replacing(target) as draft,
+        zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive,
+        _snapshot(database) as connection,
+    ):
+        for table in metadata.sorted_tables:
+            name = f"tables/{table.name}.jsonl"
+            counts[table.name], checksums[name] = _write_rows(archive, name, connection, table)
+        for digest in connection.execute(select(policies.c.sha256)).scalars():
+            name = f"policies/{digest}.dose"
+            content = files.read(digest)
+            archive.writestr(name, content)
+            checksums[name] = hashlib.sha256(content).hexdigest()
+        manifest = {"revision": revision(database), "rows": counts, "sha256": checksums}
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
     return counts
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from doseforest.simulation.marketplace.experiment import (
     experiment_pieces,
 )
 from doseforest.simulation.marketplace.market import Marketplace
+from doseforest.whole_files import replacing
 
 PAPER_ROWS = 10_698_884  # of the experiment that the GCF paper reports
 CHUNK_ROWS = 1_000_000
@@ -56,24 +56,18 @@ def write_experiment(
     own_market, rows = market or Marketplace(), checked_rows(n_rows)
     chunk = checked_rows(chunk_rows, "chunk_rows")
     pieces = experiment_pieces(own_market, rows, checked_seed(seed), assignment, log_share)
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}-{secrets.token_hex(8)}.tmp")
-    writer = None
-    try:
-        with ProgressBar(rows, "writing", "row", progress) as bar:
-            for table in _tables(pieces, chunk, arrow):
-                writer = writer or parquet.ParquetWriter(temporary, table.schema)
-                writer.write_table(table, row_group_size=chunk)
-                bar.advance(len(table))
-        if writer is not None:
-            writer.close()
-        os.replace(temporary, target)
-    finally:
-        if writer is not None and writer.is_open:
-            writer.close()
-        temporary.unlink(missing_ok=True)
-    return target
+    tables = _tables(pieces, chunk, arrow)
+    first = next(tables)  # there is at least one row
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with (
+        replacing(path) as draft,
+        parquet.ParquetWriter(draft, first.schema) as writer,
+        ProgressBar(rows, "writing", "row", progress) as bar,
+    ):
+        for table in itertools.chain([first], tables):
+            writer.write_table(table, row_group_size=chunk)
+            bar.advance(len(table))
+    return Path(path)
 
 
 def _tables(pieces: Iterator[Experiment], chunk: int, arrow: Any) -> Iterator[Any]:

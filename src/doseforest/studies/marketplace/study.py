@@ -18,7 +18,7 @@ from doseforest.studies.report import Report
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
 from doseforest.studies.workers import Clock
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 SIMULATIONS = 20
 PARTS = {part_name(regime, options): (regime, options) for options in (1, 2) for regime in REGIMES}

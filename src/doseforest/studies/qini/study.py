@@ -23,7 +23,7 @@ from doseforest.studies.qini.trials import TRIALS
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
 from doseforest.studies.workers import Clock
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 SOURCES = (
     *(f"studies/qini/{name}.py" for name in ("models", "experiment", "trials")),

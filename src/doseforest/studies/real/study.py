@@ -19,7 +19,7 @@ from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
 from doseforest.studies.workers import Clock
-from doseforest.text_files import write_text
+from doseforest.whole_files import write_text
 
 SHARED = ("effort.py", "held_out.py", "plain.py", "section.py")
 BESIDE = ("baselines/reference_curves.py", "evaluation/risks.py")
