@@ -15,6 +15,8 @@ from doseforest.pipeline.demo import NAMES, DemoSize, demo_config, run_demo
 from doseforest.pipeline.market import market_of, planned_units, spread_cells, zone_hours
 from doseforest.pipeline.report.sections import Told
 from doseforest.pipeline.report.svg import line_chart, nice_ticks
+from doseforest.pipeline.steps import POLICY
+from doseforest.policy import load_policy
 
 FEW_TREES = {
     "forest": {"n_trees": 8, "correction": "none", "n_folds": 2},
@@ -45,6 +47,8 @@ def test_both_pipelines_end_with_a_test_at_the_same_budget(finished):
             # Of so few rows some models want less than the budget, none may have more.
             assert own["spend"] <= result["budget"] * (1 + 1e-9)
             assert own["spend"] > 0.5 * result["budget"]
+        names = load_policy(found.config.workspace / POLICY).components
+        assert names == (None if options == 1 else ("discount", "shared_discount"))
         low, high = result["results"]["orders"]["interval"]
         assert low < result["truth"]["orders"]["absolute"] < high
 

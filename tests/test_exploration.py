@@ -64,7 +64,7 @@ def test_exploration_draws_doses_with_its_probabilities(crowd):
 def test_a_dose_of_probability_zero_is_never_drawn(crowd):
     X, context = crowd
     for chances in ([0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0]):
-        drawn = ExplorationPolicy(DISCOUNTS, chances, key="rider").decide(X, context)
+        drawn = ExplorationPolicy(DISCOUNTS, chances, key="rider", salt="a").decide(X, context)
         assert (np.array(chances)[drawn.dose_index] > 0).all()
 
 
@@ -97,10 +97,10 @@ def test_a_mixture_has_the_propensities_that_it_says(crowd):
 def test_no_share_is_the_policy_and_the_whole_share_draws_all(crowd):
     X, context = crowd
     base = policy(budget_price=0.8)
-    none = Explore(base, 0.0, key="rider").decide(X, context)
+    none = Explore(base, 0.0, key="rider", salt="a").decide(X, context)
     np.testing.assert_array_equal(none.dose_index, base.decide(X, context).dose_index)
     assert (none.propensity == 1).all()
-    everybody = Explore(base, 1.0, key="rider").decide(X, context)
+    everybody = Explore(base, 1.0, key="rider", salt="a").decide(X, context)
     np.testing.assert_allclose(everybody.propensity, 0.25)
     assert all(near(count / N, 0.25) for count in everybody.counts())
 
@@ -108,7 +108,7 @@ def test_no_share_is_the_policy_and_the_whole_share_draws_all(crowd):
 def test_units_that_cannot_be_decided_on_are_not_explored():
     X, context = market(50)
     context["fare"][:] = np.nan
-    decisions = Explore(policy(), 1.0, key="rider").decide(X, context)
+    decisions = Explore(policy(), 1.0, key="rider", salt="a").decide(X, context)
     assert (decisions.dose == 0).all()
     assert (decisions.propensity == 1).all()
     assert set(decisions.reason) == {"invalid"}
@@ -124,18 +124,29 @@ def test_policies_without_randomness_are_sure(crowd):
     assert (ConstantPolicy(0.1).decide(X).propensity == 1).all()
 
 
+def explored(**parameters):
+    return ExplorationPolicy([0, 1], **{"salt": "a", **parameters})
+
+
+def mixture(own, share):
+    return Explore(own, share, salt="a")
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: ConstantPolicy(np.nan), "'dose' parameter must be one or more finite"),
-        (lambda: ExplorationPolicy([0, 1], [0.5, 0.6]), "'probabilities' parameter must be 2"),
-        (lambda: ExplorationPolicy([0, 1], [1.5, -0.5]), "'probabilities' parameter must be 2"),
-        (lambda: ExplorationPolicy([0, 1], [1.0]), "'probabilities' parameter must be 2"),
-        (lambda: ExplorationPolicy([0, 1], key=""), "'key' parameter must be the name"),
-        (lambda: ExplorationPolicy([0, 1], salt=3), "'salt' parameter must be text"),
-        (lambda: Explore(ConstantPolicy(1.0), 0.1), "'policy' parameter must be a DosePolicy"),
-        (lambda: Explore(policy(), 1.1), "'share' parameter must be a number from 0 to 1"),
-        (lambda: Explore(policy(), True), "'share' parameter must be a number from 0 to 1"),
+        (lambda: explored(probabilities=[0.5, 0.6]), "'probabilities' parameter must be 2"),
+        (lambda: explored(probabilities=[1.5, -0.5]), "'probabilities' parameter must be 2"),
+        (lambda: explored(probabilities=[1.0]), "'probabilities' parameter must be 2"),
+        (lambda: explored(key=""), "'key' parameter must be the name"),
+        (lambda: explored(salt=3), "'salt' parameter must be text of the experiment's own"),
+        (lambda: explored(salt=""), "'salt' parameter must be text of the experiment's own"),
+        (lambda: ExplorationPolicy([0, 1]), "argument: 'salt'"),
+        (lambda: Explore(policy(), 0.1), "argument: 'salt'"),
+        (lambda: mixture(ConstantPolicy(1.0), 0.1), "'policy' parameter must be a DosePolicy"),
+        (lambda: mixture(policy(), 1.1), "'share' parameter must be a number from 0 to 1"),
+        (lambda: mixture(policy(), True), "'share' parameter must be a number from 0 to 1"),
     ],
 )
 def test_bad_parameters_are_named(make, message):
@@ -154,7 +165,7 @@ def test_bad_parameters_are_named(make, message):
     ],
 )
 def test_bad_keys_are_named(keys, message):
-    drawn = ExplorationPolicy(DISCOUNTS, key="rider")
+    drawn = ExplorationPolicy(DISCOUNTS, key="rider", salt="a")
     with pytest.raises((TypeError, ValueError), match=message):
         drawn.decide(np.zeros((2, 1)), {"rider": keys})
     with pytest.raises(ValueError, match="must have the column 'rider'"):

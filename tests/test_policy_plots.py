@@ -77,7 +77,7 @@ def test_predicted_and_held_out_gains_are_side_by_side():
 
 
 def test_decisions_are_drawn_as_plans_are():
-    decisions = ExplorationPolicy([0.0, 5.0], key="unit").decide(
+    decisions = ExplorationPolicy([0.0, 5.0], key="unit", salt="a").decide(
         np.zeros((50, 1)), {"unit": np.arange(50)}
     )
     bars = [bar.get_height() for bar in decisions.plot_doses().patches]

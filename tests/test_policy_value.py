@@ -114,9 +114,14 @@ def test_a_plan_of_these_very_rows_and_a_policy_that_draws_are_judged_alike():
     own = {**shared, "propensity": chances[np.arange(1000), place]}
     by_doses = policy_value(doses, X, y, forest=Fooled(), cost=SPENT, baseline=0.0, **own)
     assert by_doses == by_policy
-    mixed = policy_value(Explore(policy, 0.5, key="rider"), X, y, **shared)
+    mixed = policy_value(Explore(policy, 0.5, key="rider", salt="a"), X, y, **shared)
     drawn = policy_value(
-        ExplorationPolicy(DISCOUNTS, key="rider"), X, y, forest=Fooled(), baseline=0.0, **shared
+        ExplorationPolicy(DISCOUNTS, key="rider", salt="a"),
+        X,
+        y,
+        forest=Fooled(),
+        baseline=0.0,
+        **shared,
     )
     # Half of the policy's own value and half of what doses at random are worth.
     assert mixed.value == pytest.approx((by_policy.value + drawn.value) / 2, rel=1e-9)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from doseforest import CurveForest
-from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, ExplorationPolicy
+from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, ExplorationPolicy, unit_table
 from doseforest.prediction.distilled_forest import DistilledForest
 from doseforest.service.registry import catalog
 from doseforest.service.registry.files import PolicyFiles
@@ -19,6 +20,8 @@ from doseforest.service.storage.databases import Database, open_database
 from doseforest.service.storage.schema import upgrade
 
 DOSES = [0.0, 1.0, 2.0]
+NAMES = ("express", "premium")  # two mobility options, with discounts of their own
+PAIRS = np.array([[0.0, 0.0], [0.0, 5.0], [5.0, 0.0], [5.0, 5.0]])
 
 
 def forest_policy(price: float = 1.0) -> DosePolicy:
@@ -34,11 +37,30 @@ def forest_policy(price: float = 1.0) -> DosePolicy:
     )
 
 
+@cache
+def joint_policy() -> DosePolicy:
+    """5 off express brings 2 x0 + 1, 5 off premium 8; a unit of either discount costs 1."""
+    X = np.random.default_rng(0).uniform(0, 4, (200, 2))
+    curves = (2 * X[:, :1] + 1) * [0.0, 0.0, 1.0, 1.0] + [0.0, 8.0, 0.0, 8.0]
+    return DosePolicy(
+        unit_table(X, curves, PAIRS),
+        cost=DoseCost(1.0) + DoseCost(1.0, component=1),
+        budget_price=1.0,
+        components=NAMES,
+    )
+
+
 POLICIES: dict[str, Any] = {
     "forest": forest_policy,
     "dear": lambda: forest_policy(price=3.0),
     "control": lambda: ConstantPolicy(0.0),
     "random": lambda: ExplorationPolicy(DOSES, [0.5, 0.25, 0.25], salt="spring"),
+    "joint": joint_policy,
+    "joint control": lambda: ConstantPolicy(PAIRS[0], NAMES),
+    "joint random": lambda: ExplorationPolicy(
+        PAIRS, [0.4, 0.2, 0.2, 0.2], salt="spring", components=NAMES
+    ),
+    "other names": lambda: ConstantPolicy(PAIRS[0], ("bus", "bike")),
 }
 
 

@@ -36,7 +36,9 @@ def test_a_backup_restores_into_both_kinds_of_database(world: World, tmp_path: P
     world.publish("control")
     world.publish("forest")
     with world.database.writing.begin() as connection:
-        connection.execute(insert(decisions), [decision_row(name, 5) for name in "abc"])
+        connection.execute(insert(decisions), [decision_row(name, 5) for name in "ab"])
+        joint = {"dose": None, "doses": '{"express": 0.1, "premium": 5.0}'}
+        connection.execute(insert(decisions), [decision_row("c", 5) | joint])
         row = {"decision_id": "a" * 32, "metric": "outcome", "value": 0.1 + 0.2, "at": 6}
         connection.execute(insert(outcomes), [row])
     backup = tmp_path / "backup.zip"

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from doseforest.cli.main import app
 from doseforest.service.api.app import create_app
-from doseforest.service.settings import Settings
+from doseforest.service.doses import read_dose
+from doseforest.service.settings import ENVIRONMENT, Settings
 from doseforest.service.storage.databases import sqlite_url
 
 
@@ -71,6 +72,11 @@ def test_the_five_minutes_of_the_docs(tmp_path: Path) -> None:
         (["db", "export", "table.xlsx"], "must end in .csv or .parquet"),
         (["db", "prune", "--days", "-1"], "must be positive"),
         (["db", "restore", __file__], "is no backup"),
+        (["serve", "--fallback-dose", "express"], "must be a finite number, or one for each"),
+        (["serve", "--fallback-dose", "express=0"], "must be a finite number, or one for each"),
+        (["serve", "--fallback-dose", "a=0,a=1"], "must be a finite number, or one for each"),
+        (["serve", "--fallback-dose", "a=0,b=inf"], "must be a finite number, or one for each"),
+        (["serve", "--fallback-dose", "a=0,5"], "must be a finite number, or one for each"),
         (["serve", "--database", "mysql://x"], "begins with sqlite: or postgresql:"),
         (["serve", "--database", "postgresql://127.0.0.1:1/x"], "does not do what it should"),
     ],
@@ -102,11 +108,23 @@ def test_help_says_what_a_command_is_for(command: list[str]) -> None:
         ("workers", True),
         ("fallback_dose", float("inf")),
         ("fallback_dose", "none"),
+        ("fallback_dose", True),
+        ("fallback_dose", {"express": 0.0}),
+        ("fallback_dose", {"express": 0.0, "premium": float("nan")}),
+        ("fallback_dose", {"express": 0.0, "": 0.0}),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"The '{name}' parameter must be .* Got .* instead"):
         Settings("sqlite:///d.sqlite", "policies", **{name: value})
+
+
+def test_a_fallback_dose_reaches_the_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, "")  # as it was, afterwards
+    own = Settings("sqlite:///d.sqlite", "policies", fallback_dose=read_dose("express=0,premium=5"))
+    own.to_environment()
+    assert Settings.from_environment() == own
+    assert own.fallback_dose == {"express": 0.0, "premium": 5.0}
 
 
 def test_without_the_extra_a_command_says_what_to_install() -> None:

@@ -70,7 +70,7 @@ def test_labels_of_prices_are_looked_up_one_by_one() -> None:
 
 
 def test_units_of_a_policy_that_fails_stay_in_their_arms(monkeypatch: pytest.MonkeyPatch) -> None:
-    arms = [ServedPolicy(2, forest_policy()), ServedPolicy(3, ExplorationPolicy(DOSES))]
+    arms = [ServedPolicy(2, forest_policy()), ServedPolicy(3, ExplorationPolicy(DOSES, salt="s"))]
     named = (Arm("forest", 0.5, arms[0]), Arm("random", 0.5, arms[1]))
     deciders = Deciders(None, RunningExperiment(9, "spring", "salt", named), 1.0)
     units = [served(f"u{place}") for place in range(30)]

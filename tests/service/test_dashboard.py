@@ -15,7 +15,7 @@ from running_server import RunningServer, running, wait_until
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService, Keys
 from selenium.webdriver.common.by import By
-from service_world import World, make_world, unit
+from service_world import NAMES, World, make_world, unit
 
 from doseforest.service.storage.databases import sqlite_url
 
@@ -192,3 +192,29 @@ def test_a_wrong_key_is_told_so_and_shows_nothing(
     assert not browser.find_element(By.ID, "main").is_displayed()
     assert text(browser, "status") == "Not signed in"
     complaints(browser)
+
+
+def test_doses_of_several_components_are_shown(browser: Chrome, tmp_path: Path) -> None:
+    world = make_world(tmp_path, sqlite_url(tmp_path / "decisions.sqlite"))
+    world.publish("joint")
+    browser.set_window_size(1280, 1000)
+    complaints(browser)
+    with running(world) as server:
+        units = [unit(f"u{k}", x) for k, x in enumerate(np.linspace(0, 4, 60).tolist())]
+        sent, url = {"units": units}, f"{server.url}/v1/decisions"
+        httpx.post(url, json=sent, headers=world.headers()).raise_for_status()
+        sign_in(browser, (world, server))
+        wait_until(lambda: "Up to date" in text(browser, "status"))
+        keep(browser, "components")
+        assert "express, premium" in text(browser, "policy")
+        assert "(0, 0), (0, 5), (5, 0), (5, 5)" in text(browser, "policy")
+        assert "Doses are (express, premium)." in text(browser, "doses")
+        assert "(5, 5)" in text_of(browser, "#doses svg")
+        charts = browser.find_elements(By.CSS_SELECTOR, "#curves > svg")
+        told = [own.get_attribute("aria-label") for own in charts]
+        assert [own.split(",")[0] for own in told] == [
+            f"Average response to each {name}" for name in NAMES
+        ]
+        assert "60" in text(browser, "time")
+        assert complaints(browser) == []
+    world.database.dispose()

@@ -22,6 +22,7 @@ from doseforest.service.storage.schema import (
 from doseforest.service.storage.tables import (
     decisions,
     metadata,
+    outcomes,
 )
 
 
@@ -35,28 +36,35 @@ def test_migrations_make_the_tables_that_the_code_declares(database_url: str) ->
     database.dispose()
 
 
-def test_rows_of_the_first_schema_survive_the_upgrade(database_url: str) -> None:
+@pytest.mark.parametrize("earlier", ["0001", "0002"])
+def test_rows_of_earlier_schemas_survive_the_upgrade(database_url: str, earlier: str) -> None:
     database = open_database(database_url)
-    upgrade(database, "0001")
+    upgrade(database, earlier)
+    row = decision_row("a", 5)
+    outcome = {"decision_id": row["id"], "metric": "outcome", "value": 0.5, "at": 6}
     with database.writing.begin() as connection:
-        first = inspect(connection).get_columns("decisions")
-        assert "arm" not in {own["name"] for own in first}
-        columns = [own["name"] for own in first]
-        row = decision_row("a", 5)
-        known = {name: row.get(name) for name in columns}
-        places = ", ".join(f":{name}" for name in columns)
-        connection.execute(
-            text(f"INSERT INTO decisions ({', '.join(columns)}) VALUES ({places})"), known
-        )
+        first = {own["name"] for own in inspect(connection).get_columns("decisions")}
+        assert "doses" not in first
+        assert ("arm" in first) == (earlier > "0001")
+        for table, own in (("decisions", row), ("outcomes", outcome)):
+            places = ", ".join(f":{name}" for name in own)
+            connection.execute(
+                text(f"INSERT INTO {table} ({', '.join(own)}) VALUES ({places})"), own
+            )
     with pytest.raises(SchemaError, match="doseforest db upgrade"):
         check_schema(database)
     upgrade(database)
     upgrade(database)  # once more does nothing
     assert revision(database) == newest_revision()
+    joint = {"dose": None, "doses": '{"express": 0.1, "premium": 5.0}'}
+    with database.writing.begin() as connection:
+        connection.execute(decisions.insert(), [decision_row("b", 7) | joint])
     with database.reading.connect() as connection:
-        (kept,) = connection.execute(select(decisions)).mappings()
+        kept, new = connection.execute(select(decisions).order_by(decisions.c.id)).mappings()
+        assert connection.execute(select(outcomes)).mappings().all() == [outcome]
     assert {name: kept[name] for name in row} == row
-    assert (kept["arm"], kept["experiment_id"]) == (None, None)
+    assert (kept["arm"], kept["experiment_id"], kept["doses"]) == (None, None, None)
+    assert {name: new[name] for name in joint} == joint
     database.dispose()
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from running_server import wait_until
-from service_world import POLICIES, World, make_world, unit
+from service_world import NAMES, PAIRS, POLICIES, World, make_world, unit
 
-from doseforest.policy import ConstantPolicy
 from doseforest.service.registry import catalog
 from doseforest.service.storage.databases import sqlite_url
 
@@ -100,12 +99,13 @@ def test_what_is_no_policy_is_not_published(
     assert len(list(world.files.folder.glob("*"))) == 1  # the active one, and no remains
 
 
-def test_a_policy_of_several_components_is_refused(client: TestClient, world: World) -> None:
-    path = world.folder / "joint.dose"
-    ConstantPolicy([1.0, 2.0]).save(path)
-    found = upload(client, world, path.read_bytes())
-    assert (found["status"], found["error"]["code"]) == (409, "refused_policy")
-    assert "one component" in found["error"]["message"]
+def test_doses_of_several_components_are_listed_by_name(client: TestClient, world: World) -> None:
+    found = upload(client, world, file_of(world, "joint random"))
+    assert (found["status"], found["kind"]) == (201, "exploration")
+    assert found["doses"] == [dict(zip(NAMES, pair, strict=True)) for pair in PAIRS.tolist()]
+    with world.database.reading.connect() as connection:
+        assert catalog.find_policy(connection, 2).components == NAMES
+        assert catalog.find_policy(connection, 1).components is None
 
 
 def test_rolling_back_twice_goes_back_by_two(tmp_path: Path) -> None:

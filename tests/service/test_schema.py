@@ -28,7 +28,8 @@ CHECKS = [
 def test_generated_requests_find_no_server_error(database_url: str, tmp_path: Path) -> None:
     world = make_world(tmp_path, database_url, fallback_dose=0.0)
     world.publish("forest")
-    world.publish("random", active=False)
+    for other in ("random", "joint"):
+        world.publish(other, active=False)
     app = create_app(world.settings)
     headers = world.headers("admin")
     asked = []

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from postgres_server import PostgresServer
+from psycopg import OperationalError
+from psycopg.errors import PipelineAborted
 from running_server import stored_ids, wait_until
 from service_world import World, make_world, unit
 
@@ -74,3 +76,19 @@ def test_a_writer_ends_although_the_database_is_frozen(
         failed = [type(own.exception(30)) for own in waiting]
     assert failed == [StorageUnavailableError] * 49
     database.dispose()
+
+
+def test_a_statement_that_breaks_a_rule_does_not_close_the_connection(world: World) -> None:
+    def failed(error: type[Exception]) -> Iterator[None]:
+        raise error("of the exchange with the server")
+        yield
+
+    with world.database.writing.connect() as connection:
+        own = connection.connection.driver_connection
+        with pytest.raises(PipelineAborted):  # what is left of a pipeline after its first error
+            own.wait(failed(PipelineAborted))
+        assert not own.closed
+        with pytest.raises(OperationalError):
+            own.wait(failed(OperationalError))
+        assert own.closed
+        connection.invalidate()

@@ -22,8 +22,11 @@ Host = Annotated[
 Port = Annotated[int, typer.Option(min=1, max=65535)]
 Workers = Annotated[int, typer.Option(min=1, help="Processes; one per core is enough.")]
 Fallback = Annotated[
-    float | None,
-    typer.Option(help="Dose where no policy is active or it fails; without one, a 503."),
+    str | None,
+    typer.Option(
+        help="Dose where no policy is active or it fails; without one, a 503. A number, or one for "
+        "each component: express=0,premium=0."
+    ),
 ]
 Rate = Annotated[float, typer.Option(min=0, help="Requests per second of each key; 0: no limit.")]
 MaxUnits = Annotated[int, typer.Option(min=1, help="Units of one request.")]
@@ -69,6 +72,7 @@ def serve(
     with said_plainly():
         if log_level not in ("debug", "info", "warning", "error"):
             raise typer.BadParameter("It is one of debug, info, warning, error.")
+        from doseforest.service.doses import read_dose
         from doseforest.service.server import Listening, run
         from doseforest.service.settings import Settings
 
@@ -77,7 +81,7 @@ def serve(
         settings = Settings(
             database=database_url(data, database),
             policies=str(data.absolute() / "policies"),
-            fallback_dose=fallback_dose,
+            fallback_dose=None if fallback_dose is None else read_dose(fallback_dose),
             rate=rate,
             max_units=max_units,
             max_body=max_body,

@@ -49,7 +49,7 @@ def cost_rule(shares: list[float], config: PipelineConfig) -> Rule:
 
 def policy_of(model: Any, plan: dict[str, Any], config: PipelineConfig) -> DosePolicy:
     """The policy of a model at the prices of its plan."""
-    own = config.optimise
+    own, names = config.optimise, config.columns.treatment
     cells = None
     if own.cell is not None:
         cells = PartPrices(own.cell, dict(plan["cell prices"]), unseen=0.0)
@@ -62,6 +62,7 @@ def policy_of(model: Any, plan: dict[str, Any], config: PipelineConfig) -> DoseP
         cell_prices=cells,
         baseline=baseline_of(config),
         support=None,
+        components=names if len(names) > 1 else None,
     )
 
 

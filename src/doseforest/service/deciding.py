@@ -8,16 +8,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.service.doses import (
+    Components,
+    Dose,
+    PlainDose,
+    components_of,
+    has_components,
+    in_order,
+    named_dose,
+    plain_dose,
+)
 from doseforest.service.experiments.arms import RunningExperiment, choose_in_arms
 from doseforest.service.registry.served_policy import ALL_FALLBACKS, Choices, ServedPolicy
 from doseforest.service.registry.units import ServedUnit
 
+Chances = list[tuple[PlainDose, float]]  # every dose that was possible, with its probability
 NUMBERS = ("effect", "low", "high", "value", "cost", "shadow_price")
 
 
 class CannotDecideError(Exception):
-    """There is no policy, or it failed, and no fallback dose was given."""
+    """There is no policy, or it failed, and no fallback dose of its components was given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +37,22 @@ class Deciders:
 
     policy: ServedPolicy | None
     experiment: RunningExperiment | None
-    fallback_dose: float | None
+    fallback_dose: Dose | None
+
+    @property
+    def deciding(self) -> ServedPolicy | None:
+        """The policy whose doses are given; arms of an experiment have the same components."""
+        return self.policy if self.experiment is None else self.experiment.arms[0].served
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A dose for one unit, and what is known of it."""
 
-    dose: float
+    dose: PlainDose
+    components: Components  # names, where the dose has several
     propensity: float
-    propensities: list[tuple[float, float]]  # every dose that was possible, with its probability
+    propensities: Chances
     reason: str
     version: int | None
     experiment: str | None
@@ -48,6 +65,11 @@ class Decision:
     def fallback(self) -> bool:
         """Whether the dose is one for those who cannot be decided on."""
         return self.reason in ALL_FALLBACKS
+
+    @property
+    def named_dose(self) -> Dose:
+        """The dose as it is answered and stored."""
+        return named_dose(self.dose, self.components)
 
 
 def decide(
@@ -82,7 +104,7 @@ def _by_policy(served: ServedPolicy, units: Sequence[ServedUnit]) -> list[Decisi
     choices = served.choose(units)
     columns = _columns(choices)
     chances = _pairs(served.doses, choices.chances)
-    return [_decision(columns, row, chances[row], served.version) for row in range(len(units))]
+    return [_decision(columns, row, chances[row], served) for row in range(len(units))]
 
 
 def _in_experiment(experiment: RunningExperiment, units: Sequence[ServedUnit]) -> list[Decision]:
@@ -93,20 +115,29 @@ def _in_experiment(experiment: RunningExperiment, units: Sequence[ServedUnit]) -
     for row, place in enumerate(mixed.place.tolist()):
         arm = experiment.arms[place]
         decisions.append(
-            _decision(columns[place], row, chances[row], arm.served.version, experiment, arm.name)
+            _decision(columns[place], row, chances[row], arm.served, experiment, arm.name)
         )
     return decisions
 
 
 def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> list[Decision]:
-    dose = deciders.fallback_dose
-    if dose is None and deciders.policy is not None:
-        dose = deciders.policy.baseline
+    dose = _fallback_dose(deciders)
     if dose is None:
-        raise CannotDecideError("No policy is active and there is no fallback dose.")
-    version = None if deciders.policy is None else deciders.policy.version
-    nothing = dict.fromkeys(NUMBERS)
-    own = Decision(dose, 1.0, [(dose, 1.0)], reason, version, None, None, None, None, nothing)
+        raise CannotDecideError("No policy can decide, and there is no fallback dose for it.")
+    plain = plain_dose(dose)
+    own = Decision(
+        dose=plain,
+        components=components_of(dose),
+        propensity=1.0,
+        propensities=[(plain, 1.0)],
+        reason=reason,
+        version=None if deciders.policy is None else deciders.policy.version,
+        experiment=None,
+        experiment_id=None,
+        arm=None,
+        supported=None,
+        numbers=dict.fromkeys(NUMBERS),
+    )
     experiment = deciders.experiment
     if experiment is None:
         return [own] * len(units)
@@ -114,6 +145,17 @@ def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> l
     arms = [experiment.arms[place] for place in experiment.places(units).tolist()]
     inside = replace(own, experiment=experiment.name, experiment_id=experiment.id)
     return [replace(inside, arm=arm.name, version=arm.served.version) for arm in arms]
+
+
+def _fallback_dose(deciders: Deciders) -> Dose | None:
+    """The fallback dose, or else the policy's baseline: of the components that clients know."""
+    deciding, policy = deciders.deciding, deciders.policy
+    if deciding is None:
+        return deciders.fallback_dose
+    for dose in (deciders.fallback_dose, None if policy is None else policy.baseline):
+        if dose is not None and has_components(dose, deciding.components):
+            return in_order(dose, deciding.components)
+    return None
 
 
 def _columns(choices: Choices) -> dict[str, list[Any]]:
@@ -125,7 +167,7 @@ def _columns(choices: Choices) -> dict[str, list[Any]]:
     return columns | {"dose": choices.dose.tolist(), "reason": choices.reason}
 
 
-def _pairs(doses: FloatArray, chances: FloatArray) -> list[list[tuple[float, float]]]:
+def _pairs(doses: DoseArray, chances: FloatArray) -> list[Chances]:
     plain = doses.tolist()
     return [
         [(plain[place], row[place]) for place, chance in enumerate(row) if chance > 0]
@@ -136,18 +178,19 @@ def _pairs(doses: FloatArray, chances: FloatArray) -> list[list[tuple[float, flo
 def _decision(
     columns: dict[str, list[Any]],
     row: int,
-    chances: list[tuple[float, float]],
-    version: int,
+    chances: Chances,
+    served: ServedPolicy,
     experiment: RunningExperiment | None = None,
     arm: str | None = None,
 ) -> Decision:
     dose, supported = columns["dose"][row], columns["supported"][row]
     return Decision(
         dose=dose,
+        components=served.components,
         propensity=min(dict(chances)[dose], 1.0),
         propensities=chances,
         reason=columns["reason"][row],
-        version=version,
+        version=served.version,
         experiment=None if experiment is None else experiment.name,
         experiment_id=None if experiment is None else experiment.id,
         arm=arm,

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from doseforest.service.deciding import Deciders
+from doseforest.service.doses import Dose, components_text, dose_name, has_components
 from doseforest.service.experiments.arms import Arm, RunningExperiment
 from doseforest.service.registry.catalog import Activation, find_policy, history
 from doseforest.service.registry.files import PolicyFileError, PolicyFiles
@@ -40,7 +41,7 @@ class Live:
 class LiveState:
     """Holds the current `Live`; `refresh` brings it up to date."""
 
-    def __init__(self, database: Database, files: PolicyFiles, fallback_dose: float | None) -> None:
+    def __init__(self, database: Database, files: PolicyFiles, fallback_dose: Dose | None) -> None:
         self._database = database
         self._files = files
         self._loaded: dict[int, ServedPolicy] = {}
@@ -55,6 +56,7 @@ class LiveState:
             experiment = self._experiment(connection, problems)
             keys = {own.id: own for own in list_keys(connection) if own.revoked_at is None}
             deciders = replace(self.current.deciders, policy=policy, experiment=experiment)
+            problems += _fallback_problems(deciders)
             self.current = Live(deciders, keys, activation, tuple(problems))
             self._forget_others(deciders)
 
@@ -62,10 +64,7 @@ class LiveState:
         """A policy by its version, checked; loaded once."""
         if version not in self._loaded:
             digest = find_policy(connection, version).sha256
-            try:
-                served = ServedPolicy(version, self._files.load(digest))
-            except ValueError as error:
-                raise PolicyFileError(str(error)) from error
+            served = ServedPolicy(version, self._files.load(digest))
             served.warm()
             self._loaded[version] = served
         return self._loaded[version]
@@ -112,6 +111,17 @@ class LiveState:
         used = [arm.served for arm in arms]
         used += [] if deciders.policy is None else [deciders.policy]
         self._loaded = {own.version: own for own in used}
+
+
+def _fallback_problems(deciders: Deciders) -> list[str]:
+    """A fallback dose that clients could not use, since what decides has other components."""
+    dose, deciding = deciders.fallback_dose, deciders.deciding
+    if dose is None or deciding is None or has_components(dose, deciding.components):
+        return []
+    return [
+        f"The fallback dose {dose_name(dose)} does not serve: doses of policy {deciding.version} "
+        f"have other components ({components_text(deciding.components)})."
+    ]
 
 
 def own_secret(database: Database, name: str) -> bytes:

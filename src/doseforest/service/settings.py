@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
+from doseforest.service.doses import Dose, checked_dose
+
 ENVIRONMENT = "DOSEFOREST_SERVICE"  # holds the settings of worker processes
 
 
@@ -22,8 +24,9 @@ class Settings:
         URL of the database.
     policies : str
         Folder with the files of policies.
-    fallback_dose : float, optional
-        Dose where there is no policy, or where it fails; without it such requests get a 503.
+    fallback_dose : float or dict, optional
+        Dose where there is no policy, or where it fails: a number, or one for each component by
+        name. Without it such requests get a 503.
     rate : float, default=1000.0
         Requests per second that each key may make, over all workers; 0 for no limit.
     max_units : int, default=1000
@@ -51,7 +54,7 @@ class Settings:
 
     database: str
     policies: str
-    fallback_dose: float | None = None
+    fallback_dose: Dose | None = None
     rate: float = 1000.0
     max_units: int = 1000
     max_body: int = 4_000_000
@@ -65,9 +68,9 @@ class Settings:
         for name, (rule, fits) in RULES.items():
             given = getattr(self, name)
             if isinstance(given, bool) or not isinstance(given, int | float) or not fits(given):
-                if name == "fallback_dose" and given is None:
-                    continue
                 raise ValueError(f"The {name!r} parameter must be {rule}. Got {given!r} instead.")
+        if self.fallback_dose is not None:
+            checked_dose(self.fallback_dose, "fallback_dose")
 
     def to_environment(self) -> None:
         """Leave the settings to the processes that this one starts."""
@@ -82,7 +85,6 @@ class Settings:
 
 
 RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "fallback_dose": ("a finite number or None", isfinite),
     "rate": ("a finite number of at least 0", lambda own: isfinite(own) and own >= 0),
     "max_units": ("a whole number from 1 to 100000", lambda own: own in range(1, 100_001)),
     "max_body": ("a whole number of at least 1000", lambda own: own >= 1000 and own == int(own)),

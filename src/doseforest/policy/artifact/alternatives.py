@@ -39,6 +39,7 @@ class Alternatives:
     allowed: NDArray[np.bool_]  # (n_units, n_doses): within the unit's limits
     supported: NDArray[np.bool_] | None  # (n_units, n_doses)
     problem: NDArray[np.int8]  # (n_units,): why it cannot be decided on, or 0
+    components: tuple[str, ...] | None  # names of the components of doses that have several
 
     @property
     def usable(self) -> NDArray[np.bool_]:
@@ -91,6 +92,7 @@ def weigh(policy: DosePolicy, units: Units) -> Alternatives:
         allowed=allowed,
         supported=None if shares is None else shares >= SUPPORTED_SHARE,
         problem=problem.astype(np.int8),
+        components=policy.components,
     )
 
 
@@ -186,4 +188,5 @@ def decisions_at(
         runner_up=np.where(has_second, second, -1),
         runner_up_net=np.where(has_second, second_net, np.nan),
         unpriced=np.where(decided, np.argmax(np.where(decided[:, None], free, 0.0), axis=1), -1),
+        components=weighed.components,
     )

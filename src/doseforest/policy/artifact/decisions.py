@@ -54,6 +54,7 @@ class Decisions(DoseChoices):
     runner_up: IntArray  # (n_units,): the next best dose, -1 where there is none
     runner_up_net: FloatArray  # (n_units,)
     unpriced: IntArray  # (n_units,): the dose if nothing had a price, -1 where there is none
+    components: tuple[str, ...] | None  # names of the components of doses that have several
 
     def __len__(self) -> int:
         return len(self.dose_index)
@@ -115,32 +116,31 @@ class Decisions(DoseChoices):
         )
 
 
-UNIT_FIELDS = tuple(own.name for own in fields(Decisions) if own.name not in ("doses", "baseline"))
+OF_ALL = ("doses", "baseline", "components")
+UNIT_FIELDS = tuple(own.name for own in fields(Decisions) if own.name not in OF_ALL)
 
 
 def joined(pieces: Sequence[Decisions]) -> Decisions:
     """Decisions of one block of units after the other."""
     if len(pieces) == 1:
         return pieces[0]
-    return replace(
-        pieces[0],
-        **{name: np.concatenate([getattr(own, name) for own in pieces]) for name in UNIT_FIELDS},
-    )
+    together: dict[str, Any] = {
+        name: np.concatenate([getattr(own, name) for own in pieces]) for name in UNIT_FIELDS
+    }
+    return replace(pieces[0], **together)
 
 
-def unpredicted(
-    doses: DoseArray, choice: IntArray, reason: str, propensity: FloatArray
-) -> Decisions:
+def unpredicted(policy: Any, choice: IntArray, reason: str, propensity: FloatArray) -> Decisions:
     """Decisions of a policy that predicts nothing."""
     n_units = len(choice)
     nothing: FloatArray = np.full(n_units, np.nan)
     nobody = np.full(n_units, -1, np.int64)
     return Decisions(
-        doses=doses,
+        doses=policy.doses,
         dose_index=choice,
         propensity=propensity,
         reason_code=np.full(n_units, CODES[reason], np.int8),
-        baseline=doses[0],
+        baseline=policy.doses[0],
         value=nothing,
         cost=nothing,
         net=nothing,
@@ -153,4 +153,5 @@ def unpredicted(
         runner_up=nobody,
         runner_up_net=nothing,
         unpriced=nobody,
+        components=policy.components,
     )

@@ -22,6 +22,8 @@ from doseforest.treatments.vectors import (
     vectors,
 )
 
+LONGEST_NAME = 40  # characters of a component's
+
 Limit = float | str | tuple[float, ...] | None  # of all units, or the column of each unit's own
 
 
@@ -56,6 +58,38 @@ def place_of(dose: Any, doses: DoseArray, name: str) -> int:
             f"Got {dose_text(own)} instead."
         )
     return int(found[0])
+
+
+def checked_components(names: Any, doses: DoseArray) -> tuple[str, ...] | None:
+    """Names of the components of doses, "0", "1" and so on by default; None of plain doses.
+
+    They become keys of answers and parts of columns' names, and ``express=0,premium=5`` is a dose.
+
+    >>> pairs = checked_doses([[0, 0], [0, 5]])
+    >>> checked_components(["express", "premium"], pairs), checked_components(None, pairs)
+    (('express', 'premium'), ('0', '1'))
+    """
+    width = n_components(doses)
+    if names is None:
+        return None if width == 1 else tuple(map(str, range(width)))
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    own = tuple(names) if listed else ()
+    fits = width > 1 and all(map(_is_name, own)) and len(own) == len(set(own)) == width
+    if not fits:
+        rule = "None for doses of one component"
+        if width > 1:
+            rule = (
+                f"a distinct name for each of {width} components, of at most {LONGEST_NAME} "
+                "characters and without '=' and ','"
+            )
+        raise ValueError(f"The 'components' parameter must be {rule}. Got {names!r} instead.")
+    return own
+
+
+def _is_name(name: Any) -> bool:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        return False
+    return name.isprintable() and name == name.strip() and not set("=,") & set(name)
 
 
 def checked_limit(limit: Any, name: str, doses: DoseArray) -> Limit:

@@ -14,7 +14,13 @@ from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
 from doseforest.policy.artifact.columns import Units, read_units
 from doseforest.policy.artifact.decisions import Decisions, joined
-from doseforest.policy.artifact.dose_limits import Limit, checked_doses, checked_limit, place_of
+from doseforest.policy.artifact.dose_limits import (
+    Limit,
+    checked_components,
+    checked_doses,
+    checked_limit,
+    place_of,
+)
 from doseforest.policy.artifact.part_prices import FALLBACK, PartPrices
 from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
 from doseforest.policy.artifact.unit_models import (
@@ -75,6 +81,9 @@ class DosePolicy:
         Standard errors of the units' effects, see `unit_table`.
     risk : LowerBound or MeanVariance, optional
         What uncertainty takes off values; needs `errors`.
+    components : sequence of str, optional
+        Names of the components of doses that have several, such as two discounts; by default
+        "0", "1" and so on. The decision service answers by them.
 
     Examples
     --------
@@ -106,6 +115,7 @@ class DosePolicy:
     support: Any = "auto"
     errors: Any = None
     risk: Risk | None = None
+    components: tuple[str, ...] | None = None  # of doses that have several
     baseline_place: int = field(init=False)  # among the doses
 
     def __post_init__(self) -> None:
@@ -124,6 +134,7 @@ class DosePolicy:
             "risk": checked_risk(self.risk),
             "forest": served,
             "doses": doses,
+            "components": checked_components(self.components, doses),
             "value": checked_rule(self.value, "value"),
             "cost": None if self.cost is None else checked_rule(self.cost, "cost"),
             "demand": checked_rule(self.demand, "demand"),

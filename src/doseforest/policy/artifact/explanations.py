@@ -63,9 +63,9 @@ def decision_frame(decisions: Decisions, backend: str) -> Any:
         raise ValueError("The 'backend' parameter must be 'pandas' or 'polars'. Got 'default'.")
     import narwhals as nw
 
-    table = components(decisions.dose)
-    several = table.shape[1] > 1
-    columns = {f"dose_{k}" if several else "dose": own for k, own in enumerate(table.T)}
+    named = decisions.components
+    names = ["dose"] if named is None else [f"dose_{name}" for name in named]
+    columns = dict(zip(names, components(decisions.dose).T, strict=True))
     columns["reason"] = decisions.reason.tolist()
     columns |= {name: getattr(decisions, name) for name in UNIT_FIELDS if name != "reason_code"}
     return nw.to_native(nw.from_dict(columns, backend=backend))  # type: ignore[arg-type]

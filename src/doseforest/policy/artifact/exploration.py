@@ -14,7 +14,7 @@ from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
 from doseforest.policy.artifact.columns import Units, count_units, read_units
 from doseforest.policy.artifact.decisions import CODES, Decisions, joined, unpredicted
-from doseforest.policy.artifact.dose_limits import checked_doses
+from doseforest.policy.artifact.dose_limits import checked_components, checked_doses
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
 
@@ -35,6 +35,8 @@ class _Saved:
 class ConstantPolicy(_Saved):
     """The same dose for everybody, as the control of an experiment has.
 
+    `components` names those of a dose that has several, as in `DosePolicy`.
+
     Examples
     --------
     >>> ConstantPolicy(5.0).decide([[1.0], [2.0]]).dose
@@ -42,6 +44,7 @@ class ConstantPolicy(_Saved):
     """
 
     dose: Any
+    components: tuple[str, ...] | None = None
     doses: DoseArray = field(init=False)  # (1,)
 
     def __post_init__(self) -> None:
@@ -50,6 +53,7 @@ class ConstantPolicy(_Saved):
         )
         object.__setattr__(self, "doses", doses)
         object.__setattr__(self, "dose", doses[0])
+        object.__setattr__(self, "components", checked_components(self.components, doses))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -60,7 +64,7 @@ class ConstantPolicy(_Saved):
         """The dose, for every row of X."""
         n_units = count_units(X)
         choice = np.zeros(n_units, np.int64)
-        return unpredicted(self.doses, choice, "constant", np.ones(n_units))
+        return unpredicted(self, choice, "constant", np.ones(n_units))
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Ones, (n_units, 1)."""
@@ -79,8 +83,11 @@ class ExplorationPolicy(_Saved):
         They add up to 1; by default all are equal.
     key : str, default="unit"
         Column with the units' keys: whoever has the same key gets the same dose.
-    salt : str, default=""
-        Of the experiment; another one draws anew.
+    salt : str
+        Of the experiment: with the salt of another one, the same units would get the same draws
+        again, and what one found would be mixed up with what the other did.
+    components : sequence of str, optional
+        Names of the components of doses that have several, as in `DosePolicy`.
 
     Examples
     --------
@@ -93,13 +100,15 @@ class ExplorationPolicy(_Saved):
     doses: DoseArray
     probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
     key: str = "unit"
-    salt: str = ""
+    salt: str = field(kw_only=True)  # without a default: two experiments must not share one
+    components: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         doses = checked_doses(self.doses)
-        _check_text(self.key, "key")
-        _check_text(self.salt, "salt", least=0)
+        _check_text(self.key, "key", "the name of a column")
+        _check_text(self.salt, "salt", "text of the experiment's own, such as its name")
         object.__setattr__(self, "doses", doses)
+        object.__setattr__(self, "components", checked_components(self.components, doses))
         given = np.full(len(doses), 1 / len(doses))
         if self.probabilities is not None:
             given = _checked_probabilities(self.probabilities, len(doses))
@@ -115,7 +124,7 @@ class ExplorationPolicy(_Saved):
         keys = read_units(X, context, (self.key,), None).columns[self.key]
         chances = np.broadcast_to(self.probabilities, (len(keys), len(self.doses)))
         choice = _drawn(chances, keys, self.salt, self.key)
-        return unpredicted(self.doses, choice, "explored", self.probabilities[choice])
+        return unpredicted(self, choice, "explored", self.probabilities[choice])
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""
@@ -145,7 +154,7 @@ class Explore(_Saved):
     share: float
     probabilities: FloatArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
     key: str = "unit"
-    salt: str = ""
+    salt: str = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, DosePolicy):
@@ -159,7 +168,7 @@ class Explore(_Saved):
             raise ValueError(
                 f"The 'share' parameter must be a number from 0 to 1. Got {self.share!r} instead."
             )
-        drawn = ExplorationPolicy(self.policy.doses, self.probabilities, self.key, self.salt)
+        drawn = ExplorationPolicy(self.doses, self.probabilities, self.key, salt=self.salt)
         object.__setattr__(self, "share", float(self.share))
         object.__setattr__(self, "probabilities", drawn.probabilities)
 
@@ -167,6 +176,11 @@ class Explore(_Saved):
     def doses(self) -> DoseArray:
         """Doses of the policy."""
         return self.policy.doses
+
+    @property
+    def components(self) -> tuple[str, ...] | None:
+        """Names of the components of the policy's doses."""
+        return self.policy.components
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -225,7 +239,6 @@ def _checked_probabilities(given: Any, n_doses: int) -> FloatArray:
     return own
 
 
-def _check_text(given: Any, name: str, least: int = 1) -> None:
-    if not isinstance(given, str) or len(given) < least:
-        what = "the name of a column" if least else "text"
-        raise ValueError(f"The {name!r} parameter must be {what}. Got {given!r} instead.")
+def _check_text(given: Any, name: str, rule: str) -> None:
+    if not isinstance(given, str) or not given:
+        raise ValueError(f"The {name!r} parameter must be {rule}. Got {given!r} instead.")

@@ -107,7 +107,7 @@ def _store_dose_policy(policy: DosePolicy) -> Stored:
         name: None if getattr(policy, name) is None else getattr(policy, name).to_json()
         for name in (*RULE_FIELDS, *PRICE_FIELDS, "risk")
     }
-    metadata |= {
+    metadata |= _store_components(policy) | {
         "budget_price": policy.budget_price,
         "baseline": plain_dose(policy.baseline),
         **{
@@ -138,7 +138,13 @@ def _read_dose_policy(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) 
         given[name] = None if metadata[name] is None else _read_forest(name, metadata, arrays)
     for name in ("budget_price", "baseline", "min_dose", "max_dose"):
         given[name] = metadata[name]
+    given["components"] = metadata.get("components")
     return DosePolicy(**given)
+
+
+def _store_components(policy: Any) -> dict[str, Any]:
+    """Names of components, where doses have several: other files are as they were before these."""
+    return {} if policy.components is None else {"components": list(policy.components)}
 
 
 def _store_forest(model: Any) -> Stored:
@@ -170,23 +176,25 @@ def _folder(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
 
 
 def _store_constant(policy: ConstantPolicy) -> Stored:
-    return {"dose": plain_dose(policy.dose)}, {}
+    return {"dose": plain_dose(policy.dose), **_store_components(policy)}, {}
 
 
 def _read_constant(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> ConstantPolicy:
-    return ConstantPolicy(metadata["dose"])
+    return ConstantPolicy(metadata["dose"], metadata.get("components"))
 
 
 def _store_exploration(policy: ExplorationPolicy) -> Stored:
     plain = {"probabilities": policy.probabilities.tolist(), "key": policy.key, "salt": policy.salt}
-    return plain, {"doses": np.asarray(plain_doses(policy.doses), FLOATS)}
+    doses = np.asarray(plain_doses(policy.doses), FLOATS)
+    return plain | _store_components(policy), {"doses": doses}
 
 
 def _read_exploration(
     metadata: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> ExplorationPolicy:
-    doses = CHECKS.doses(arrays, "doses")
-    return ExplorationPolicy(doses, metadata["probabilities"], metadata["key"], metadata["salt"])
+    own = {name: metadata[name] for name in ("probabilities", "key", "salt")}
+    own["components"] = metadata.get("components")
+    return ExplorationPolicy(CHECKS.doses(arrays, "doses"), **own)
 
 
 def _store_explore(policy: Explore) -> Stored:
@@ -202,8 +210,8 @@ def _store_explore(policy: Explore) -> Stored:
 
 def _read_explore(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> Explore:
     inner = _read_dose_policy(metadata["policy"], arrays)
-    own = (metadata[name] for name in ("share", "probabilities", "key", "salt"))
-    return Explore(inner, *own)
+    own = {name: metadata[name] for name in ("share", "probabilities", "key", "salt")}
+    return Explore(inner, **own)
 
 
 POLICIES: dict[str, tuple[type[Any], Callable[[Any], Stored], Callable[..., Policy]]] = {

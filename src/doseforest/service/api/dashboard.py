@@ -14,7 +14,12 @@ from doseforest.service.api.access import guarded_router
 from doseforest.service.api.decision_models import TEXT
 from doseforest.service.api.errors import RESPONSES
 from doseforest.service.api.state import service_of
-from doseforest.service.dashboard.numbers import feature_drift, overview, segment_curves
+from doseforest.service.dashboard.numbers import (
+    NO_CURVES,
+    feature_drift,
+    overview,
+    segment_curves,
+)
 
 reading = guarded_router("report", "dashboard")
 router = APIRouter(tags=["dashboard"])
@@ -67,7 +72,7 @@ async def curves_by_segment(
     """Average curves of recent units, by segments of a feature."""
     served = service_of(request).live.current.deciders.policy
     if served is None:
-        return {"version": None, "doses": [], "features": [], "feature": None, "segments": []}
+        return NO_CURVES
     return await _read(request, lambda connection: segment_curves(connection, served, feature))
 
 

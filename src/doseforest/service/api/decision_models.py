@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from doseforest.service.doses import Dose
 from doseforest.service.registry.units import ServedUnit
 
 # Text without control characters: databases and logs are not the place for them.
@@ -56,7 +57,10 @@ class DecisionAnswer(BaseModel):
 
     decision_id: str = Field(description="Report outcomes with it.")
     unit: str
-    dose: float
+    dose: Dose = Field(
+        description="A number; where doses have several components, one for each by its name.",
+        examples=[0.2, {"express": 0.1, "premium": 0.0}],
+    )
     propensity: float = Field(
         description="Probability that this unit got this dose, over arms and draws."
     )
@@ -91,5 +95,5 @@ class CurvesAnswer(BaseModel):
     """Dose-response curves."""
 
     policy_version: int
-    doses: list[float]
+    doses: list[Dose]
     curves: list[UnitCurve]

@@ -85,9 +85,7 @@ async def curves(request: Request, batch: Batch) -> Response:
         for own, row, lacks in zip(units, response.tolist(), lacking, strict=True)
     ]
     return json_response(
-        to_json(
-            {"policy_version": served.version, "doses": served.doses.tolist(), "curves": answers}
-        )
+        to_json({"policy_version": served.version, "doses": served.named_doses, "curves": answers})
     )
 
 
@@ -134,7 +132,7 @@ def _answer(decision_id: str, unit: ServedUnit, own: Decision) -> dict[str, Any]
     return {
         "decision_id": decision_id,
         "unit": unit.unit,
-        "dose": own.dose,
+        "dose": own.named_dose,
         "propensity": own.propensity,
         "reason": own.reason,
         "fallback": own.fallback,
@@ -159,7 +157,8 @@ def _row(
         "unit": name,
         "cell": unit.cell,
         "features": to_json(unit.features).decode(),
-        "dose": own.dose,
+        "dose": own.dose if own.components is None else None,
+        "doses": None if own.components is None else to_json(own.named_dose).decode(),
         "propensity": own.propensity,
         "propensities": to_json(own.propensities).decode(),
         "reason": own.reason,

@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 from doseforest.service.api.access import guarded_router, key_of
 from doseforest.service.api.errors import responses
 from doseforest.service.api.state import Service, service_of, written
+from doseforest.service.doses import Dose
 from doseforest.service.logs import log
 from doseforest.service.registry import catalog
-from doseforest.service.registry.files import PolicyFileError
 
 reading = guarded_router("report", "policies")
 router = guarded_router("admin", "policies")
@@ -33,7 +33,7 @@ class PolicyAnswer(BaseModel):
     sha256: str
     size: int = Field(description="Bytes of its file.")
     kind: str
-    doses: list[float]
+    doses: list[Dose] = Field(description="What it may give.")
     features: list[str] = Field(description="What it asks of a unit.")
     note: str
     published_at: str
@@ -86,11 +86,7 @@ async def publish(
     service, by = service_of(request), key_of(request).id
 
     def stored() -> dict[str, object]:
-        digest = service.files.add(file)
-        try:
-            return catalog.describe(service.files, digest)
-        except ValueError as error:  # a policy that cannot be served
-            raise PolicyFileError(str(error)) from error
+        return catalog.describe(service.files, service.files.add(file))
 
     described = await asyncio.to_thread(stored)
     version = await written(

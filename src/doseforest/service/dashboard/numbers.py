@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, case, func, select
 
+from doseforest.service.dashboard.doses import dose_axes, dose_shares
 from doseforest.service.dashboard.drift import drift, parsed, profile_rows, verdict
 from doseforest.service.registry.catalog import find_policy
 from doseforest.service.registry.served_policy import ServedPolicy
@@ -18,6 +19,14 @@ BARS = 48  # of charts over time
 RECENT = 1000  # decisions that drift looks at
 CURVES = 500  # units behind the average curves
 LEAST_FOR_DRIFT = 50
+NO_CURVES: dict[str, Any] = {
+    "version": None,
+    "doses": [],
+    "axes": [],  # along which doses are drawn
+    "features": [],
+    "feature": None,
+    "segments": [],
+}
 
 
 def overview(connection: Connection, hours: int) -> dict[str, Any]:
@@ -46,7 +55,7 @@ def overview(connection: Connection, hours: int) -> dict[str, Any]:
         "decisions": [found.get(start, none)[0] for start in starts],
         "spend": [found.get(start, none)[1] for start in starts],
         "fallbacks": [found.get(start, none)[2] for start in starts],
-        "doses": _counts(connection, decisions.c.dose, recent),
+        **dose_shares(connection, recent),
         "reasons": _counts(connection, decisions.c.reason, recent),
         "support": _support(connection, recent),
     }
@@ -56,10 +65,7 @@ def _counts(connection: Connection, column: Any, recent: Any) -> list[dict[str, 
     rows = connection.execute(
         select(column, func.count()).where(recent).group_by(column).order_by(column)
     )
-    return [
-        {"name": str(f"{name:g}" if isinstance(name, float) else name), "count": int(n)}
-        for name, n in rows
-    ]
+    return [{"name": str(name), "count": int(n)} for name, n in rows]
 
 
 def _support(connection: Connection, recent: Any) -> dict[str, int]:
@@ -114,11 +120,11 @@ def segment_curves(
     connection: Connection, served: ServedPolicy, feature: str | None
 ) -> dict[str, Any]:
     """Average curves of recent units, by thirds or labels of a feature."""
-    answer: dict[str, Any] = {
+    answer: dict[str, Any] = NO_CURVES | {
         "version": served.version,
-        "doses": served.doses.tolist(),
+        "doses": served.named_doses,
+        "axes": dose_axes(served),
         "features": list(served.needed.features),
-        "feature": None,
         "segments": [],
     }
     if forest_of(served.policy) is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.experiments.hashed_arms import assign_arms
 from doseforest.service.registry.served_policy import Choices, ServedPolicy
 from doseforest.service.registry.units import ServedUnit
@@ -46,7 +46,7 @@ class MixedChoices:
     arms: tuple[Arm, ...]
     place: IntArray  # (n_units,)
     choices: tuple[Choices, ...]  # of every arm, for all units
-    doses: FloatArray  # (n_doses,) of all arms, ascending
+    doses: DoseArray  # (n_doses,) of all arms, ascending
     chances: FloatArray  # (n_units, n_doses): over assignment and draws
 
 

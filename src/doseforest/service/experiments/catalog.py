@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from doseforest.experiments.hashed_arms import checked_shares
+from doseforest.service.doses import components_text
 from doseforest.service.registry.catalog import find_policy
 from doseforest.service.storage.tables import experiments, now
 
@@ -49,8 +50,7 @@ def start_experiment(
         checked_shares({arm["name"]: arm["share"] for arm in arms})
     except ValueError as error:
         raise ExperimentError(str(error)) from error
-    for arm in arms:
-        find_policy(connection, arm["version"])
+    _check_components(connection, arms)
     for own in list_experiments(connection):
         if own.stopped_at is None:
             raise ExperimentError(f"Experiment {own.name!r} is running. Stop it first.")
@@ -64,6 +64,18 @@ def start_experiment(
     }
     inserted = connection.execute(experiments.insert().returning(experiments.c.id), row)
     return int(inserted.scalar_one())
+
+
+def _check_components(connection: Connection, arms: list[dict[str, Any]]) -> None:
+    """Refuse arms that do not give the same kind of doses: nothing could be compared or mixed."""
+    first, *others = [(arm["name"], find_policy(connection, arm["version"])) for arm in arms]
+    for name, policy in others:
+        if policy.components != first[1].components:
+            raise ExperimentError(
+                "Arms must give doses of the same components, in the same order. "
+                f"Arm {first[0]!r} has {components_text(first[1].components)}, "
+                f"arm {name!r} {components_text(policy.components)}."
+            )
 
 
 def stop_experiment(connection: Connection, experiment_id: int) -> None:

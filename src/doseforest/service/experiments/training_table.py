@@ -1,7 +1,8 @@
 """Logged decisions as a table to learn from: features, dose, outcome, and all propensities.
 
 The loop closes here: the columns ``propensity_of_…`` are what the forest's known-propensity mode
-takes, `GeneralizedCausalForest(density=…)`.
+takes, `GeneralizedCausalForest(density=…)`. Doses of several components have a column for each,
+``dose_…``, and propensities of each combination, such as ``propensity_of_express=0,premium=5``.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import IO, Any
 
 from sqlalchemy import Connection, Select, and_, or_, select
 
+from doseforest.service.doses import Dose, dose_name
 from doseforest.service.storage.tables import decisions, outcomes
 
 ROWS_AT_A_TIME = 2000
-OWN = ("decision_id", "at", "policy_version", "arm", "cell", "unit", "dose", "propensity")
+OWN = ("decision_id", "at", "policy_version", "arm", "cell", "unit")
+DOSE = "dose"
 PROPENSITY = "propensity_of_"
 FEATURE = "feature_"
 SURE = 1 - 1e-9  # sums of shares are not exact
@@ -35,28 +39,49 @@ class Wanted:
     with_fallbacks: bool = False  # those too that could have had no other dose
 
 
+DoseKey = float | frozenset[tuple[str, float]]  # a dose, whatever the order of its components
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What the table has."""
 
     features: tuple[str, ...]
-    doses: tuple[float, ...]
+    components: tuple[str, ...]  # of doses that have several
+    doses: tuple[DoseKey, ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is a column of doses of one component."""
+        several = [isinstance(dose, frozenset) for dose in self.doses]
+        return not several or not all(several)
 
     @property
     def names(self) -> list[str]:
         """Names in order."""
-        propensities = [f"{PROPENSITY}{dose:g}" for dose in self.doses]
-        return [*OWN, "outcome", *propensities, *(f"{FEATURE}{own}" for own in self.features)]
+        return [
+            *OWN,
+            *([DOSE] if self.plain else []),
+            *(f"{DOSE}_{own}" for own in self.components),
+            "propensity",
+            "outcome",
+            *(f"{PROPENSITY}{dose_name(_named(dose, self.components))}" for dose in self.doses),
+            *(f"{FEATURE}{own}" for own in self.features),
+        ]
 
 
 def find_columns(connection: Connection, wanted: Wanted) -> Columns:
     """Features and doses of all wanted decisions, in one pass over them."""
     features: dict[str, None] = {}
-    doses: set[float] = set()
+    components: dict[str, None] = {}
+    doses: set[DoseKey] = set()
     for row in _rows(connection, wanted):
         features.update(dict.fromkeys(json.loads(row.features)))
-        doses.update(dose for dose, _ in json.loads(row.propensities))
-    return Columns(tuple(features), tuple(sorted(doses)))
+        components.update(dict.fromkeys(_vector(row)))
+        doses.update(_chances(row))
+    names = tuple(components)
+    order = sorted(doses, key=lambda dose: _place(_named(dose, names), names))
+    return Columns(tuple(features), names, tuple(order))
 
 
 def training_rows(
@@ -65,11 +90,13 @@ def training_rows(
     """Rows in blocks; an outcome that nobody reported is None."""
     block: list[list[Any]] = []
     for row in _rows(connection, wanted):
-        features, chances = json.loads(row.features), dict(json.loads(row.propensities))
+        features, chances, vector = json.loads(row.features), _chances(row), _vector(row)
         block.append(
             [
                 *(row.id, row.at, row.version, row.arm, row.cell, row.unit),
-                *(row.dose, row.propensity, row.outcome),
+                *([row.dose] if columns.plain else []),
+                *(vector.get(name) for name in columns.components),
+                *(row.propensity, row.outcome),
                 *(chances.get(dose, 0.0) for dose in columns.doses),
                 *(features.get(name) for name in columns.features),
             ]
@@ -79,6 +106,35 @@ def training_rows(
             block = []
     if block:
         yield block
+
+
+def _vector(row: Any) -> dict[str, float]:
+    """Components of a decision's dose by name; none where it is a number."""
+    found: dict[str, float] = {} if row.doses is None else json.loads(row.doses)
+    return found
+
+
+def _chances(row: Any) -> dict[DoseKey, float]:
+    """Probability of each dose that a decision could have had."""
+    pairs = json.loads(row.propensities)
+    if row.doses is None:
+        return dict(pairs)
+    names = tuple(_vector(row))
+    return {frozenset(zip(names, dose, strict=True)): chance for dose, chance in pairs}
+
+
+def _named(dose: DoseKey, components: tuple[str, ...]) -> Dose:
+    """A dose with its components in the order of the table."""
+    if isinstance(dose, frozenset):
+        return dict(sorted(dose, key=lambda own: components.index(own[0])))
+    return dose
+
+
+def _place(dose: Dose, components: tuple[str, ...]) -> tuple[float, ...]:
+    """What doses are sorted by: numbers first, then by one component after the other."""
+    if not isinstance(dose, dict):
+        return (0.0, dose)
+    return (1.0, *(dose.get(name, -inf) for name in components))
 
 
 def write_table(connection: Connection, wanted: Wanted, format: str, target: IO[bytes]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from doseforest.service.doses import Components, Dose, components_of
 from doseforest.service.registry.files import PolicyFiles
 from doseforest.service.registry.served_policy import ServedPolicy
 from doseforest.service.storage.tables import activations, now, policies
@@ -27,12 +28,17 @@ class PublishedPolicy:
     sha256: str
     size: int
     kind: str
-    doses: list[float]
+    doses: list[Dose]
     features: list[str]
     profile: dict[str, Any] | None
     note: str
     published_at: int
     published_by: str
+
+    @property
+    def components(self) -> Components:
+        """Names of the components of its doses, where they have several."""
+        return components_of(self.doses[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ def describe(files: PolicyFiles, digest: str) -> dict[str, Any]:
         "sha256": digest,
         "size": len(files.read(digest)),
         "kind": served.kind,
-        "doses": json.dumps(served.doses.tolist()),
+        "doses": json.dumps(served.named_doses),
         "features": json.dumps(list(served.needed.names)),
     }
 

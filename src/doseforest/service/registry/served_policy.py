@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore
 from doseforest.policy.artifact.decisions import FALLBACKS
 from doseforest.policy.artifact.policy_file import Policy
+from doseforest.service.doses import Components, Dose, named_dose
 from doseforest.service.registry.units import (
     ServedUnit,
     UnitColumns,
@@ -20,6 +21,7 @@ from doseforest.service.registry.units import (
     needed_columns,
     unit_table,
 )
+from doseforest.treatments.vectors import plain_doses
 
 # Why the service itself decided, beside the reasons of policies.
 SERVICE_REASONS = {
@@ -40,7 +42,7 @@ KINDS = {
 class Choices:
     """Doses of some units under one policy; NaN where nothing is known."""
 
-    dose: FloatArray  # (n_units,)
+    dose: DoseArray  # (n_units,)
     reason: list[str]
     chances: FloatArray  # (n_units, n_doses): probability of every dose of the policy
     effect: FloatArray  # (n_units,)
@@ -58,17 +60,9 @@ class ServedPolicy:
 
     version: int
     policy: Policy
-    doses: FloatArray = field(init=False)  # (n_doses,)
     needed: UnitColumns = field(init=False)
 
     def __post_init__(self) -> None:
-        doses = self.policy.doses
-        if doses.dtype.names is not None:
-            raise ValueError(
-                "The service decides on doses of one component. Got a policy of "
-                f"{len(doses.dtype.names)} components instead."
-            )
-        object.__setattr__(self, "doses", np.asarray(doses, np.float64))
         object.__setattr__(self, "needed", needed_columns(self.policy))
 
     @property
@@ -77,10 +71,27 @@ class ServedPolicy:
         return KINDS[type(self.policy)]
 
     @property
-    def baseline(self) -> float | None:
+    def doses(self) -> DoseArray:
+        """What it may give, (n_doses,)."""
+        return self.policy.doses
+
+    @property
+    def components(self) -> Components:
+        """Names of the components of its doses, where they have several."""
+        return self.policy.components
+
+    @property
+    def named_doses(self) -> list[Dose]:
+        """What it may give, as it is answered."""
+        return [named_dose(own, self.components) for own in self.doses.tolist()]
+
+    @property
+    def baseline(self) -> Dose | None:
         """The dose of those whom it cannot decide on; None where it decides on all."""
         inner = getattr(self.policy, "policy", self.policy)
-        return float(inner.baseline) if isinstance(inner, DosePolicy) else None
+        if not isinstance(inner, DosePolicy):
+            return None
+        return named_dose(inner.baseline.item(), self.components)
 
     def choose(self, units: Sequence[ServedUnit]) -> Choices:
         """A dose for each unit."""
@@ -116,7 +127,7 @@ class ServedPolicy:
         if forest is None:
             raise ValueError("The active policy has no forest, hence no curves.")
         table, _, lacking = unit_table(units, self.needed)
-        response: FloatArray = np.asarray(forest.dose_response(table, self.doses))
+        response: FloatArray = np.asarray(forest.dose_response(table, plain_doses(self.doses)))
         return response, lacking.tolist()
 
     def _chances(self, table: Any, columns: dict[str, Any], chosen: Any) -> FloatArray:

@@ -25,6 +25,8 @@ class ImpatientConnection(psycopg.Connection[Any]):
         """Run an exchange with the server; one that fails or takes too long is the last."""
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
+        except psycopg.errors.PipelineAborted:  # an earlier statement failed; the server is well
+            raise
         except psycopg.OperationalError:
             self.close()
             raise

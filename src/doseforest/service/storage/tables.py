@@ -38,7 +38,7 @@ policies = Table(
     Column("sha256", String(64), nullable=False, unique=True),  # of the file, and its name
     Column("size", BigInteger, nullable=False),
     Column("kind", String(40), nullable=False),
-    Column("doses", Text, nullable=False),  # JSON: what it may give
+    Column("doses", Text, nullable=False),  # JSON: what it may give, numbers or objects
     Column("features", Text, nullable=False),  # JSON: names of the forest's features
     Column("profile", Text),  # JSON: how features were spread in training, for drift
     Column("note", String(200), nullable=False),
@@ -79,7 +79,8 @@ decisions = Table(
     Column("unit", String(32), nullable=False),  # keyed hash of the unit's id
     Column("cell", String(100), nullable=False),  # what an experiment assigns
     Column("features", Text, nullable=False),  # JSON
-    Column("dose", Float, nullable=False),
+    Column("dose", Float),  # none where it has several components
+    Column("doses", Text),  # JSON: a number for each component by name, where it has several
     Column("propensity", Float, nullable=False),  # of the dose, over arms and draws
     Column("propensities", Text, nullable=False),  # JSON: pairs of dose and probability
     Column("reason", String(24), nullable=False),

@@ -1,6 +1,6 @@
 // The dashboard: asks the service with the reader's key, and draws what it answers.
 
-import { bars, columns, element, intervals, lines, numbers, short } from "./charts.js";
+import { bars, columns, doseText, element, intervals, lines, numbers, short } from "./charts.js";
 
 const REFRESH = 10_000; // milliseconds
 const STORED = "doseforest-key"; // kept for this tab alone
@@ -35,12 +35,14 @@ function drawPolicy({ policies, problems }) {
   const own = policies.find((policy) => policy.active);
   const warnings = problems.map((text) => note(text, "note bad"));
   if (!own) return show("policy", empty("No policy is active. Publish one: doseforest registry publish …"), ...warnings);
+  const several = typeof own.doses[0] === "object";
   show("policy",
     note(`Version ${own.version}`, "big"),
     facts([
       ["Kind", own.kind.replace("_", " ")],
       ["Note", own.note || "–"],
-      ["Doses", own.doses.map(short).join(", ")],
+      ...(several ? [["Components", Object.keys(own.doses[0]).join(", ")]] : []),
+      ["Doses", own.doses.map(doseText).join(", ")],
       ["Needs", own.features.join(", ") || "nothing"],
       ["Published", own.published_at.slice(0, 16).replace("T", " ")],
       ["File", `${own.sha256.slice(0, 12)}…`],
@@ -78,6 +80,7 @@ function drawDoses(own) {
   const share = (count) => `${short((100 * count) / total)} %`;
   show("doses", bars(own.doses.map((dose) => ({ name: dose.name, value: dose.count, text: share(dose.count) })),
     "Share of decisions with each dose", room("doses")),
+    ...(own.components.length ? [note(`Doses are (${own.components.join(", ")}).`)] : []),
     numbers(["Dose", "Decisions"], own.doses.map((dose) => [dose.name, dose.count])));
   return undefined;
 }
@@ -107,10 +110,20 @@ function drawCurves(own) {
   if (own.segments.length === 0) {
     return show("curves", empty(own.features.length ? "No units were decided on yet." : "The active policy has no forest."));
   }
-  show("curves", ...lines(own.doses, own.segments, `Average response to each dose, by ${own.feature}`, room("curves")),
+  const several = typeof own.doses[0] === "object";
+  const charts = own.axes.flatMap(({ component, places }) => {
+    const doses = places.map((place) => (several ? own.doses[place][component] : own.doses[place]));
+    const drawn = own.segments.map((one) => ({ ...one, curve: places.map((place) => one.curve[place]) }));
+    const beside = several ? ", the other components at the baseline" : "";
+    return lines(doses, drawn, `Average response to each ${component ?? "dose"}, by ${own.feature}${beside}`,
+      room("curves"), component ?? "dose");
+  });
+  show("curves", ...charts,
     note(`Average predicted response of recent units, by ${own.feature}.`),
+    ...(several ? [note(`Doses are (${Object.keys(own.doses[0]).join(", ")}).`)] : []),
+    ...(several && charts.length ? [note("Each chart is along one component, with the others at the baseline.")] : []),
     numbers(["Dose", ...own.segments.map((one) => one.name)],
-      own.doses.map((dose, k) => [short(dose), ...own.segments.map((one) => short(one.curve[k]))])));
+      own.doses.map((dose, k) => [doseText(dose), ...own.segments.map((one) => short(one.curve[k]))])));
   return undefined;
 }
 

@@ -26,6 +26,11 @@ export function short(value) {
   return String(Number(value.toPrecision(3)));
 }
 
+// A dose of several components is an object; their names stand beside the chart or table.
+export function doseText(dose) {
+  return typeof dose === "object" ? `(${Object.values(dose).map(short).join(", ")})` : short(dose);
+}
+
 function drawing(width, height, label) {
   return shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
 }
@@ -88,7 +93,7 @@ export function columns(values, names, label, width, colour = 0) {
 }
 
 // Lines over doses, with colours and dashes, so that neither is needed alone.
-export function lines(doses, segments, label, width) {
+export function lines(doses, segments, label, width, axis = "dose") {
   const height = 250, left = 44, bottom = 34, top = 8;
   const svg = drawing(width, height, label);
   const all = segments.flatMap((own) => own.curve);
@@ -100,7 +105,7 @@ export function lines(doses, segments, label, width) {
   for (const dose of ticks(Math.min(...doses), Math.max(...doses), 5)) {
     svg.append(shape("text", { x: x(dose), y: height - bottom + 16, "text-anchor": "middle" }, short(dose)));
   }
-  svg.append(shape("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle" }, "dose"));
+  svg.append(shape("text", { x: (left + width) / 2, y: height - 3, "text-anchor": "middle" }, axis));
   segments.forEach((own, k) => {
     const path = own.curve.map((value, i) => `${i ? "L" : "M"}${x(doses[i])} ${y(value)}`).join("");
     svg.append(shape("path", { class: `line stroke${k % 4} dash${k % 4}`, d: path }));
