@@ -36,7 +36,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY, SOME, FEW = 100, 25, 8  # draws of a data set: quick fits, ours, slow ones
+MANY, SOME, FEW = 100, 25, 8  # draws of a data set: quick fits, ours and random forests, slow ones
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -115,7 +115,7 @@ METHODS: dict[str, Method | Ablation] = {
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
         files=(REGRESSORS,),
-        draws=FEW,
+        draws=SOME,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
