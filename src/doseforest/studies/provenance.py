@@ -85,12 +85,17 @@ def cpu_model() -> str:
 
 
 def commit() -> str:
-    """The commit of the clone, marked when files differ from it."""
-    call = ["git", "-C", str(CLONE), "describe", "--always", "--dirty"]
+    """The commit of the clone, marked when sources differ from it."""
     try:
-        return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+        name = _git("describe", "--always")
+        return name + ("-dirty" if _git("status", "--porcelain", "--", "src", "cpp") else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*words: str) -> str:
+    call = ["git", "-C", str(CLONE), *words]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def provenance() -> dict[str, Any]:
