@@ -23,7 +23,9 @@ def average_curve(
     with broadcast(units.context, outcomes.without) as sent:
 
         def sums(block: UnitBlock) -> tuple[Any, ...]:
-            curves = by_fold(sent.value, block, lambda model, own, r: model.curves(own.X[r], doses))
+            curves = by_fold(
+                sent.value, block, lambda model, own, r: model.curves(own.numbers[r], doses)
+            )
             own = block.own_weights
             return own.sum(), own @ curves, own @ block[ADDED] if corrected else 0.0
 

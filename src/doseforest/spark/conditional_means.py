@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.covariate_terms import CovariateTerms
-from doseforest.spark.fold_forests import ForestWork, Targets, fold_forests
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, Targets, fold_forests
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.units import UnitBlock, Units, add_up
 
@@ -42,7 +41,7 @@ class MeanModels:
         for fold, forest in enumerate(self.forests):
             rows = block.folds == fold
             if rows.any():
-                linear = _linear(self.terms, self.coefficients[fold], block.X[rows])
+                linear = _linear(self.terms, self.coefficients[fold], block.numbers[rows])
                 out[rows] = linear + forest.average(block.X[rows], n_jobs=1)
         return out
 
@@ -53,7 +52,7 @@ class MeanFitter:
 
     units: Units
     terms: CovariateTerms
-    bins: FeatureBins  # of the covariates
+    splits: BinnedFeatures  # the covariates, as trees split on them
     gram: FloatArray | None = None  # (n_folds, k, k)
 
     def fit(self, targets: Targets, work: ForestWork, what: str) -> MeanModels:
@@ -64,9 +63,9 @@ class MeanFitter:
 
         def left_by(fold: int) -> Targets:
             own = coefficients[fold]
-            return lambda block: targets(block) - _linear(terms, own, block.X)
+            return lambda block: targets(block) - _linear(terms, own, block.numbers)
 
-        forests = fold_forests(self.units, self.bins, work, left_by)
+        forests = fold_forests(self.units, self.splits, work, left_by)
         n_targets = cross.shape[2]
         plain = MeanModels(
             terms,
@@ -87,7 +86,7 @@ class MeanFitter:
             gram = np.zeros((n_folds, k, k) if with_gram else (0, 0, 0))
             cross = np.zeros((n_folds, k, target.shape[1]))
             for rows in _slices(len(block)):
-                columns = _columns(terms, block.X[rows])
+                columns = _columns(terms, block.numbers[rows])
                 for fold in range(n_folds):
                     own = block.own_weights[rows] * (block.folds[rows] == fold)
                     weighted = columns * own[:, None]

@@ -11,7 +11,12 @@ from doseforest.progress import ProgressBar
 from doseforest.spark.engine import GrowthLimits
 from doseforest.spark.fitting import FitSettings, fit_units, n_steps
 from doseforest.spark.frame_columns import Columns, check_columns, feature_names
-from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
+from doseforest.spark.frame_input import (
+    prepared_frame,
+    summarise_frame,
+    unit_blocks,
+    with_labels,
+)
 from doseforest.spark.jobs import Kept
 from doseforest.spark.model import GeneralizedCausalForestModel
 from doseforest.spark.params import ANSWERS, INPUTS, TRAINING, TableOfParams
@@ -28,7 +33,8 @@ class GeneralizedCausalForest(
     """The dose-response curve of every unit, learned on a cluster.
 
     Parameters are set by keyword, by setters such as ``setTreatmentCol``, or by ``setParams``;
-    ``explainParams()`` lists them all. Features are numbers; null and NaN are missing values.
+    ``explainParams()`` lists them all. Features are numbers or text; null and NaN are missing
+    values.
 
     The outcome model is the spline core of `doseforest.GeneralizedCausalForest` stacked with
     forests; what corrects it are the same orthogonal forests. Trees are those that the local engine
@@ -60,6 +66,7 @@ class GeneralizedCausalForest(
         names = feature_names(dataset, columns.features)
         frame = prepared_frame(dataset, columns, self.value("numPartitions"))
         summary = summarise_frame(frame, columns, names)
+        summary = with_labels(dataset, frame, columns, summary)
         with (
             Kept() as kept,
             ProgressBar(n_steps(settings), "fitting", "step", self.value("progress")) as bar,
@@ -88,6 +95,7 @@ class GeneralizedCausalForest(
             weight=self.value("weightCol"),
             group=self.value("groupCol"),
             row_id=self.value("rowIdCol"),
+            categorical=tuple(self.value("categoricalCols") or ()),
         )
 
     def _settings(self) -> FitSettings:

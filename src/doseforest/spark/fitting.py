@@ -15,6 +15,9 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.plan import fit_basis
 from doseforest.inspection.effect_importance import correction_importance
+from doseforest.nuisance.category_encoding import CategoryEncoder
+from doseforest.nuisance.encoded_models import EncodedModel
+from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
     Correction,
@@ -22,10 +25,11 @@ from doseforest.prediction.effect_forest import (
     NoCorrection,
 )
 from doseforest.spark.averages import average_curve
+from doseforest.spark.category_sums import encode_units, split_features
 from doseforest.spark.conditional_means import MeanFitter
 from doseforest.spark.engine import GrowthLimits, GrowthReport
 from doseforest.spark.feature_summaries import summarise_features
-from doseforest.spark.fold_forests import ForestWork, bin_units
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
 from doseforest.spark.forests import ForestPlan
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
@@ -113,9 +117,12 @@ def fit_units(
     sample = _dose_sample(units)
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
     grid = choose_grid(sample, settings.doses, baseline)
+    counts = {feature: len(labels) for feature, labels in summary.categories.items()}
+    encoder = encode_units(units, counts)
     features = summarise_features(units, settings.max_bins)
     with_dose = _with_dose(features.bins, sample, settings.max_bins)
-    bin_units(units, with_dose)
+    covariates = split_features(features.bins, encoder, counts)
+    bin_units(units, with_dose, covariates)
     on_progress(1)
 
     limits = {"mode": settings.mode, "limits": settings.limits}
@@ -135,7 +142,9 @@ def fit_units(
     spline = Spline().fit(sample.dose, sample.weights)
     cores = fit_cores(units, features, spline, float(total / weight))
     on_progress(1)
-    outcomes = fit_outcomes(units, cores, with_dose, settings.outcome_model, nuisances)
+    outcomes = fit_outcomes(
+        units, cores, BinnedFeatures(with_dose), settings.outcome_model, nuisances
+    )
 
     correction: Correction = NoCorrection()
     growth = {"nuisances": nuisances.report}
@@ -148,8 +157,8 @@ def fit_units(
             outcomes=outcomes,
             basis=basis,
             projection=fit_projection(basis, sample.dose, sample.weights),
-            bins=features.bins,
-            means=MeanFitter(units, features.terms, features.bins),
+            splits=covariates,
+            means=MeanFitter(units, features.terms, covariates),
             plan=ForestPlan(
                 max(1, round(settings.n_trees / len(sizes))),
                 sizes[0],
@@ -167,7 +176,7 @@ def fit_units(
         rounds = tuple(own.report() for own in correction.rounds)
         growth["correction"] = fit.report
     forest = EffectForest(
-        (CorrectedOutcome(outcomes.full, correction),),
+        (CorrectedOutcome(_for_new_units(outcomes.full, encoder), correction),),
         n_features=units.n_features,
         feature_names=summary.names,
         effect_columns=np.arange(units.n_features),
@@ -176,6 +185,7 @@ def fit_units(
         support=DoseRange(summary.lowest_dose, summary.highest_dose),
         bounded=summary.binary,
         n_jobs=1,
+        categories=summary.categories,
     )
     average = average_curve(units, outcomes, correction, grid)
     importance = correction_importance(forest).values
@@ -191,6 +201,10 @@ def n_steps(settings: FitSettings) -> int:
         n_sizes = len(settings.leaf_sizes or LEAF_SIZES)
         steps += settings.n_folds + settings.n_rounds * (settings.n_folds + n_sizes)
     return steps
+
+
+def _for_new_units(outcome: OutcomeModel, encoder: CategoryEncoder | None) -> OutcomeModel:
+    return outcome if encoder is None else EncodedModel(encoder, outcome)
 
 
 def _outcome_sums(block: UnitBlock) -> tuple[Any, ...]:

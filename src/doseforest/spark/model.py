@@ -11,11 +11,17 @@ from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.effect_forest import EffectForest
-from doseforest.spark.frame_columns import check_features, check_numeric, column, features_array
+from doseforest.spark.frame_columns import (
+    check_features,
+    check_numeric,
+    column,
+    features_array,
+    texts_array,
+)
 from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
 from doseforest.spark.persistence import ForestReader, ForestWriter
-from doseforest.spark.scoring import STRUCT, answers
+from doseforest.spark.scoring import STRUCT, answers, served
 from doseforest.treatments.grids import check_doses
 
 ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
@@ -48,7 +54,7 @@ class GeneralizedCausalForestModel(
         Parameters
         ----------
         forest : GeneralizedCausalForest, EffectForest or DistilledForest
-            Of doses with one component, and of features that are numbers.
+            Of doses with one component.
         **params
             Of the model, as ``featureCols``; by default the names of the forest's features.
         """
@@ -59,13 +65,13 @@ class GeneralizedCausalForestModel(
                     "The 'forest' parameter must be a fitted forest of effects. "
                     f"Got {type(forest).__name__} instead."
                 )
-        if own.support.n_components != 1 or getattr(own, "forest", own).categories:
+        if own.support.n_components != 1:
             raise ValueError(
-                "The 'forest' parameter must have doses of one component and features that are "
-                "numbers, for Spark. Got several components or categories instead."
+                "The 'forest' parameter must have doses of one component, for Spark. "
+                f"Got {own.support.n_components} components instead."
             )
         model = GeneralizedCausalForestModel(own)
-        names = getattr(own, "forest", own).feature_names
+        names = served(own).feature_names
         if names is not None and not {"featuresCol", "featureCols"} & set(params):
             params = {"featureCols": list(names), **params}
         model._set(**params)
@@ -137,16 +143,18 @@ class GeneralizedCausalForestModel(
         from pyspark.sql import functions as F  # noqa: N812
 
         features, treatment = self.checked_features(), self.value("treatmentCol")
-        check_features(dataset, features)
+        check_features(dataset, features, served(self._fitted).categories)
         own = F.lit(None).cast("double")
         if treatment in dataset.columns:
             check_numeric(dataset, "treatmentCol", treatment)
             own = column(treatment).cast("double")
         doses, baseline = self._asked()
         named = features if isinstance(features, str) else ", ".join(features)
-        score = answers(self._broadcast(dataset), doses, baseline, named, _n_features(self._fitted))
+        n_features = int(served(self._fitted).n_features)
+        score = answers(self._broadcast(dataset), doses, baseline, named, n_features)
+        rows = features_array(dataset, features), texts_array(dataset, features)
         with without_pandas_warning():
-            answer = F.arrow_udf(score, STRUCT)(features_array(dataset, features), own)
+            answer = F.arrow_udf(score, STRUCT)(*rows, own)
         return dataset.withColumn(ANSWER, answer)
 
     def _asked(self) -> tuple[FloatArray, float]:
@@ -166,10 +174,6 @@ class GeneralizedCausalForestModel(
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_sent": None}
-
-
-def _n_features(forest: Any) -> int:
-    return int(getattr(forest, "forest", forest).n_features)  # of a distilled forest, its own
 
 
 def _single_threaded(forest: Any) -> Any:

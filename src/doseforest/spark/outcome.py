@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
 from doseforest.nuisance.outcome_stack import convex_weights
 from doseforest.nuisance.spline_model import SplineCore
-from doseforest.spark.fold_forests import ForestWork, Targets, as_ensemble, fold_forests
+from doseforest.spark.fold_forests import (
+    BinnedFeatures,
+    ForestWork,
+    Targets,
+    as_ensemble,
+    fold_forests,
+)
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.units import UnitBlock, Units, triangle
 
@@ -48,13 +53,13 @@ def by_fold(
 
 def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
     """Predictions at the rows' own doses."""
-    return model.predict(block.X[rows], block.dose[rows])
+    return model.predict(block.numbers[rows], block.dose[rows])
 
 
 def fit_outcomes(
     units: Units,
     cores: tuple[SplineCore, ...],
-    bins: FeatureBins,
+    splits: BinnedFeatures,
     kind: str,
     work: ForestWork,
 ) -> FoldOutcomes:
@@ -64,16 +69,16 @@ def fit_outcomes(
     ----------
     cores : tuple of SplineCore
         Without each fold, and last of all rows.
-    bins : FeatureBins
-        Of covariates and dose.
+    splits : BinnedFeatures
+        Covariates, as numbers, and dose.
     kind : {"stack", "core"}
     """
     *without, full = cores
     if kind == "core":
         return FoldOutcomes(tuple(without), full, {"core": 1.0})
-    n_features = units.n_features
-    residual = fold_forests(units, bins, work, lambda fold: _residual_of(without[fold]))
-    plain = fold_forests(units, bins, work, lambda fold: _outcome)
+    n_features = units.n_numbers
+    residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
+    plain = fold_forests(units, splits, work, lambda fold: _outcome)
 
     def members(core: SplineCore, left: Any, own: Any) -> dict[str, OutcomeModel]:
         return {
@@ -94,7 +99,7 @@ def fit_outcomes(
 
 def _residual_of(core: SplineCore) -> Targets:
     def left(block: UnitBlock) -> FloatArray:
-        return (block.y - core.predict(block.X, block.dose))[:, None]
+        return (block.y - core.predict(block.numbers, block.dose))[:, None]
 
     return left
 

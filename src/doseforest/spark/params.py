@@ -50,7 +50,7 @@ def _name(doc: str, default: str | None = None) -> Parameter:
 INPUTS: dict[str, Parameter] = {
     "featuresCol": _name("column of feature vectors or arrays", "features"),
     "featureCols": Parameter(
-        "columns of numbers that are the features, in place of featuresCol",
+        "columns that are the features, in place of featuresCol; text is categorical",
         TypeConverters.toListString,
     ),
     "treatmentCol": _name("column of the observed doses", "treatment"),
@@ -77,6 +77,11 @@ ANSWERS: dict[str, Parameter] = {
 }
 TRAINING: dict[str, Parameter] = {
     "labelCol": _name("column of the outcomes", "label"),
+    "categoricalCols": Parameter(
+        "features of whole numbers that are codes of categories; text and what a StringIndexer "
+        "made are categorical by themselves",
+        TypeConverters.toListString,
+    ),
     "weightCol": _name("column of row weights; a row of weight 0 is as good as absent"),
     "groupCol": _name("column of groups: rows of a group share a fold and enter a tree together"),
     "rowIdCol": _name(
