@@ -24,6 +24,7 @@ SMALL = {
     "rowIdCol": "user",
     "doses": [2.0, 8.0],
     "baseline": 2.0,
+    "overlap": False,  # its own tests are in test_spark_overlap.py
 }
 
 

@@ -114,6 +114,7 @@ class GeneralizedCausalForest(
             sample_fraction=values["sampleFraction"],
             honesty_fraction=values["honestyFraction"],
             max_bins=values["maxBins"],
+            overlap=values["overlap"],
             doses=None if doses is None else tuple(doses),
             baseline=values["baseline"],
             mode=values["growth"],

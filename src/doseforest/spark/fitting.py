@@ -15,6 +15,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.plan import fit_basis
 from doseforest.inspection.effect_importance import correction_importance
+from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.nuisance.category_encoding import CategoryEncoder
 from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.outcome_models import OutcomeModel
@@ -27,6 +28,7 @@ from doseforest.prediction.effect_forest import (
 from doseforest.spark.averages import average_curve
 from doseforest.spark.category_sums import encode_units, split_features
 from doseforest.spark.conditional_means import MeanFitter
+from doseforest.spark.dose_density import fit_dose_density
 from doseforest.spark.engine import GrowthLimits, GrowthReport
 from doseforest.spark.feature_summaries import summarise_features
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
@@ -34,8 +36,10 @@ from doseforest.spark.forests import ForestPlan
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
 from doseforest.spark.outcome import fit_outcomes
+from doseforest.spark.overlap import measure_overlap, warn_of_overlap
 from doseforest.spark.sieve import SieveFit
 from doseforest.spark.spline_sums import fit_cores
+from doseforest.spark.stored_overlap import plain_report
 from doseforest.spark.units import UnitBlock, Units, add_up
 from doseforest.treatments.grids import DoseRange
 from doseforest.treatments.splines import Spline
@@ -61,6 +65,7 @@ class FitSettings:
     sample_fraction: float = 0.7
     honesty_fraction: float = 0.5
     max_bins: int = 64
+    overlap: bool = True
     doses: tuple[float, ...] | None = None
     baseline: float | None = None
     mode: str = "hybrid"
@@ -92,6 +97,7 @@ class FitReport:
     doses: FloatArray  # (n_doses,)
     average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
     importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
+    overlap: OverlapReport | None  # where it was asked for
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -104,6 +110,7 @@ class FitReport:
             "doses": self.doses.tolist(),
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
+            "overlap": None if self.overlap is None else plain_report(self.overlap),
         }
 
 
@@ -139,6 +146,12 @@ def fit_units(
         on_progress,
     )
     weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
+    means = MeanFitter(units, features.terms, covariates)
+    overlap = None
+    if settings.overlap:
+        density = fit_dose_density(units, means, sample, nuisances)
+        overlap = measure_overlap(units, density, sample, grid, summary)
+        warn_of_overlap(overlap, grid)
     spline = Spline().fit(sample.dose, sample.weights)
     cores = fit_cores(units, features, spline, float(total / weight))
     on_progress(1)
@@ -158,7 +171,7 @@ def fit_units(
             basis=basis,
             projection=fit_projection(basis, sample.dose, sample.weights),
             splits=covariates,
-            means=MeanFitter(units, features.terms, covariates),
+            means=means,
             plan=ForestPlan(
                 max(1, round(settings.n_trees / len(sizes))),
                 sizes[0],
@@ -190,13 +203,15 @@ def fit_units(
     average = average_curve(units, outcomes, correction, grid)
     importance = correction_importance(forest).values
     return forest, FitReport(
-        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance
+        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance, overlap
     )
 
 
 def n_steps(settings: FitSettings) -> int:
     """Steps that a fit tells of its progress."""
     steps = 2 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
+    if settings.overlap:
+        steps += 2 * settings.n_folds
     if settings.correction == "orthogonal":
         n_sizes = len(settings.leaf_sizes or LEAF_SIZES)
         steps += settings.n_folds + settings.n_rounds * (settings.n_folds + n_sizes)

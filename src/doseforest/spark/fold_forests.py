@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.data.binning import FeatureBins
 from doseforest.data.table import ArrayTable, Categories
@@ -75,7 +76,11 @@ def _bin(bins: FeatureBins, table: FloatArray) -> BinArray:
 
 
 def fold_forests(
-    units: Units, splits: BinnedFeatures, work: ForestWork, targets: Callable[[int], Targets]
+    units: Units,
+    splits: BinnedFeatures,
+    work: ForestWork,
+    targets: Callable[[int], Targets],
+    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None = None,
 ) -> tuple[Forest, ...]:
     """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
 
@@ -85,12 +90,14 @@ def fold_forests(
         Covariates, and the dose where trees may split on it.
     targets : callable
         From a fold to what trees without it predict.
+    chosen : callable, optional
+        Marks the rows to grow from; by default all.
     """
     each = max(1, -(-work.plan.n_trees // units.n_folds))
 
     def grown(fold: int) -> Forest:
         forest, report = distributed_forest(
-            units.blocks.map(_rows_outside(fold, targets(fold), splits)),
+            units.blocks.map(_rows_outside(fold, targets(fold), splits, chosen)),
             splits.bins,
             replace(work.plan, n_trees=each, seed=work.plan.seed + fold),
             categories=splits.categories,
@@ -105,10 +112,15 @@ def fold_forests(
 
 
 def _rows_outside(
-    fold: int, target: Targets, splits: BinnedFeatures
+    fold: int,
+    target: Targets,
+    splits: BinnedFeatures,
+    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None,
 ) -> Callable[[UnitBlock], ForestRows]:
     def rows(block: UnitBlock) -> ForestRows:
         kept = block.folds != fold
+        if chosen is not None:
+            kept &= chosen(block)
         values = target(block)[kept]
         return ForestRows(
             bins=splits.of(block)[kept],

@@ -40,6 +40,7 @@ class FrameSummary:
     highest_dose: float
     binary: bool  # all outcomes are zeros and ones
     heaviest: float | None  # None: no weights, or all equal
+    treatment: str = "dose"  # name of the column
     categories: Categories = field(default_factory=dict)  # labels of the categorical features
 
 
@@ -114,6 +115,7 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
         highest_dose=float(found["highest"]),
         binary=found["other_y"] == 0,
         heaviest=float(found["heaviest"]) if weighted and not equal else None,
+        treatment=columns.treatment,
     )
 
 

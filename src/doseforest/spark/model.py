@@ -10,6 +10,7 @@ from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.dtypes import FloatArray
+from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.prediction.effect_forest import EffectForest
 from doseforest.spark.frame_columns import (
     check_features,
@@ -22,6 +23,7 @@ from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
 from doseforest.spark.persistence import ForestReader, ForestWriter
 from doseforest.spark.scoring import STRUCT, answers, served
+from doseforest.spark.stored_overlap import read_report
 from doseforest.treatments.grids import check_doses
 
 ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
@@ -95,6 +97,19 @@ class GeneralizedCausalForestModel(
     def summary(self) -> dict[str, Any]:
         """What the fit found and did, as plain values; empty for a forest from elsewhere."""
         return {} if self._summary is None else self._summary
+
+    def overlapReport(self) -> OverlapReport:  # noqa: N802
+        """Whether the training rows can answer: who could have had which dose, weights, balance.
+
+        ``print(report)`` shows tables and what is wrong, ``report.plot()`` draws them.
+        """
+        stored = self.summary.get("overlap")
+        if stored is None:
+            raise ValueError(
+                "The model must be fitted on Spark with overlap=True to report on the overlap. "
+                "Got one without a report instead."
+            )
+        return read_report(stored)
 
     @property
     def _fitted(self) -> Any:

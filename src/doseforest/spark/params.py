@@ -111,6 +111,12 @@ TRAINING: dict[str, Parameter] = {
     "sampleFraction": _share("share of the rows that a tree of the correction sees", 0.7),
     "honestyFraction": _share("share of these that grow the tree; the rest fill its leaves", 0.5),
     "maxBins": _count("bins of a feature", 64, 2, 255),
+    "overlap": Parameter(
+        "measure who could have had which dose, and warn of doses that hardly anyone could have "
+        "had; needs the density of the dose",
+        TypeConverters.toBoolean,
+        True,
+    ),
     "growth": _choice(
         "how trees are grown: in tasks where their rows fit one, above that in rounds of summed "
         "histograms; or all in rounds, or all in tasks. The trees are the same",

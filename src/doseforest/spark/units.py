@@ -52,6 +52,18 @@ class UnitBlock:
         kept = {name: own for name, own in self.columns.items() if name not in dropped}
         return replace(self, columns={**kept, **made})
 
+    def take(self, rows: Any) -> UnitBlock:
+        """Return some of the rows: a slice or marks of them."""
+        return UnitBlock(
+            self.X[rows],
+            self.dose[rows],
+            self.y[rows],
+            None if self.weights is None else self.weights[rows],
+            self.ids[rows],
+            self.folds[rows],
+            {name: own[rows] for name, own in self.columns.items()},
+        )
+
     @staticmethod
     def join(blocks: Iterable[UnitBlock], n_features: int) -> UnitBlock:
         """Put blocks one behind the other; none of them make a block without rows."""
