@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.ml import Estimator
-from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.progress import ProgressBar
 from doseforest.spark.engine import GrowthLimits
+from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
 from doseforest.spark.fitting import FitSettings, fit_units, n_steps
 from doseforest.spark.frame_columns import Columns, check_columns, feature_names
 from doseforest.spark.frame_input import (
@@ -18,6 +19,7 @@ from doseforest.spark.frame_input import (
     with_labels,
 )
 from doseforest.spark.jobs import Kept
+from doseforest.spark.members import check_members
 from doseforest.spark.model import GeneralizedCausalForestModel
 from doseforest.spark.params import ANSWERS, INPUTS, TRAINING, TableOfParams
 from doseforest.spark.requirements import check_workers
@@ -27,8 +29,8 @@ from doseforest.spark.units import Units
 class GeneralizedCausalForest(
     TableOfParams,
     Estimator,  # type: ignore[misc]
-    DefaultParamsWritable,  # type: ignore[misc]
-    DefaultParamsReadable,  # type: ignore[misc]
+    MLWritable,  # type: ignore[misc]
+    MLReadable,  # type: ignore[misc]
 ):
     """The dose-response curve of every unit, learned on a cluster.
 
@@ -56,6 +58,15 @@ class GeneralizedCausalForest(
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self._take(params)
+
+    def write(self) -> EstimatorWriter:
+        """Writer to any path that Spark can write to."""
+        return EstimatorWriter(self)
+
+    @classmethod
+    def read(cls) -> EstimatorReader:
+        """Reader of what `write` wrote."""
+        return EstimatorReader(cls)
 
     def _fit(self, dataset: Any) -> GeneralizedCausalForestModel:
         settings, columns = self._settings(), self._columns()
@@ -102,6 +113,12 @@ class GeneralizedCausalForest(
         """Check every parameter."""
         values = {name: self.value(name) for name in self.TABLE}
         sizes, doses = values["leafSizes"], values["doses"]
+        members = check_members(values["outcomeMembers"])
+        if values["outcomeModel"] == "members" and not members:
+            raise ValueError(
+                "The 'outcomeMembers' parameter must hold a regressor with outcomeModel='members'. "
+                "Got none instead."
+            )
         return FitSettings(
             n_trees=values["nTrees"],
             nuisance_trees=values["nuisanceTrees"],
@@ -109,6 +126,7 @@ class GeneralizedCausalForest(
             n_rounds=values["nRounds"],
             n_folds=values["nFolds"],
             outcome_model=values["outcomeModel"],
+            outcome_members=members,
             correction=values["correction"],
             basis=values["basis"],
             sample_fraction=values["sampleFraction"],

@@ -19,6 +19,7 @@ from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.nuisance.category_encoding import CategoryEncoder
 from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.nuisance.spline_model import SplineCore
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
     Correction,
@@ -35,6 +36,7 @@ from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
 from doseforest.spark.forests import ForestPlan
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
+from doseforest.spark.members import fit_given
 from doseforest.spark.outcome import fit_outcomes
 from doseforest.spark.overlap import measure_overlap, warn_of_overlap
 from doseforest.spark.sieve import SieveFit
@@ -60,6 +62,7 @@ class FitSettings:
     n_rounds: int = 2
     n_folds: int = 4
     outcome_model: str = "stack"
+    outcome_members: tuple[Any, ...] = ()  # regressors of Spark ML
     correction: str = "orthogonal"
     basis: str = "auto"
     sample_fraction: float = 0.7
@@ -152,11 +155,14 @@ def fit_units(
         density = fit_dose_density(units, means, sample, nuisances)
         overlap = measure_overlap(units, density, sample, grid, summary)
         warn_of_overlap(overlap, grid)
-    spline = Spline().fit(sample.dose, sample.weights)
-    cores = fit_cores(units, features, spline, float(total / weight))
+    cores: tuple[SplineCore, ...] = ()
+    if settings.outcome_model != "members":
+        spline = Spline().fit(sample.dose, sample.weights)
+        cores = fit_cores(units, features, spline, float(total / weight))
     on_progress(1)
+    given = fit_given(units, settings.outcome_members)
     outcomes = fit_outcomes(
-        units, cores, BinnedFeatures(with_dose), settings.outcome_model, nuisances
+        units, cores, BinnedFeatures(with_dose), settings.outcome_model, nuisances, given
     )
 
     correction: Correction = NoCorrection()

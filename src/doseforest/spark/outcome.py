@@ -1,8 +1,8 @@
-"""The outcome model of a cluster: the spline core and forests of our own engine, stacked."""
+"""The outcome model of a cluster: the spline core, our own forests and other members, stacked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ from doseforest.spark.fold_forests import (
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.units import UnitBlock, Units, triangle
 
-OUTCOME_MODELS = ("stack", "core")
+OUTCOME_MODELS = ("stack", "core", "members")
+Members = dict[str, OutcomeModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +63,59 @@ def fit_outcomes(
     splits: BinnedFeatures,
     kind: str,
     work: ForestWork,
+    given: Sequence[Members] = (),
 ) -> FoldOutcomes:
     """Stack the cores with forests of the outcome and of what the cores leave.
 
     Parameters
     ----------
     cores : tuple of SplineCore
-        Without each fold, and last of all rows.
+        Without each fold, and last of all rows; none with "members".
     splits : BinnedFeatures
         Covariates, as numbers, and dose.
-    kind : {"stack", "core"}
+    kind : {"stack", "core", "members"}
+    given : sequence of mappings
+        A user's members, without each fold and last of all rows.
     """
+    *apart, whole = [dict(own) for own in given] or [{} for _ in range(units.n_folds + 1)]
+    if kind == "stack":
+        *apart, whole = _with_forests(units, cores, splits, work, [*apart, whole])
+    elif kind == "core":
+        *apart, whole = [{"core": c, **own} for c, own in zip(cores, [*apart, whole], strict=True)]
+    if len(whole) == 1:
+        ((name, full),) = whole.items()
+        return FoldOutcomes(tuple(own[name] for own in apart), full, {name: 1.0})
+    shares = _shares(units, apart)
+    weights = dict(zip(whole, shares.tolist(), strict=True))
+    return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
+
+
+def _with_forests(
+    units: Units,
+    cores: tuple[SplineCore, ...],
+    splits: BinnedFeatures,
+    work: ForestWork,
+    given: list[Members],
+) -> list[Members]:
+    """The cores, forests of what they leave, and forests of the outcome, before other members."""
     *without, full = cores
-    if kind == "core":
-        return FoldOutcomes(tuple(without), full, {"core": 1.0})
-    n_features = units.n_numbers
     residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
     plain = fold_forests(units, splits, work, lambda fold: _outcome)
+    n_features = units.n_numbers
 
-    def members(core: SplineCore, left: Any, own: Any) -> dict[str, OutcomeModel]:
+    def members(core: SplineCore, left: Any, own: Any, others: Members) -> Members:
         return {
             "core": core,
             "core and forest": BoostedCore(core, as_ensemble(left, n_features)),
             "forest": as_ensemble(own, n_features),
+            **others,
         }
 
     apart = [
-        members(core, [left], [own])
-        for core, left, own in zip(without, residual, plain, strict=True)
+        members(core, [left], [own], others)
+        for core, left, own, others in zip(without, residual, plain, given[:-1], strict=True)
     ]
-    whole = members(full, residual, plain)
-    shares = _shares(units, apart)
-    weights = dict(zip(whole, shares.tolist(), strict=True))
-    return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
+    return [*apart, members(full, residual, plain, given[-1])]
 
 
 def _residual_of(core: SplineCore) -> Targets:
@@ -108,7 +129,7 @@ def _outcome(block: UnitBlock) -> FloatArray:
     return block.y[:, None]
 
 
-def _shares(units: Units, apart: list[dict[str, OutcomeModel]]) -> FloatArray:
+def _shares(units: Units, apart: list[Members]) -> FloatArray:
     """Convex weights of the members, by the squared error out of fold."""
     by_member = [tuple(own[name] for own in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:

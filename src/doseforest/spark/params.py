@@ -100,7 +100,15 @@ TRAINING: dict[str, Parameter] = {
     "nRounds": _count("rounds of correction", 2, 1, 100),
     "nFolds": _count("folds of cross-fitting", 4, 3, 100),
     "outcomeModel": _choice(
-        "the spline core stacked with forests, or the core alone", "stack", OUTCOME_MODELS
+        "the spline core stacked with forests, or the core alone; outcomeMembers join either, or "
+        "are all there is with 'members'",
+        "stack",
+        OUTCOME_MODELS,
+    ),
+    "outcomeMembers": Parameter(
+        "regressors of Spark ML or xgboost.spark for the outcome given features and dose: "
+        "DecisionTreeRegressor, RandomForestRegressor, GBTRegressor, SparkXGBRegressor",
+        TypeConverters.identity,
     ),
     "correction": _choice(
         "what corrects the outcome model: honest forests of orthogonal scores, or nothing",
