@@ -86,6 +86,8 @@ def _everyone(units: Units) -> _Everyone:
 
 def _out_of_bag(block: UnitBlock, forest: Forest | None, everyone: _Everyone) -> FloatArray:
     """Leaf channels of rows averaged without them; without a forest, over everyone else."""
+    if not len(block):  # a partition may be empty
+        return np.zeros((0, len(everyone.channels)))
     if forest is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenRowsWarning)  # they get the overall mean
