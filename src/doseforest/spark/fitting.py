@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.corrections.projection import fit_projection
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
 from doseforest.data.training_rows import TrainingRows
@@ -26,7 +27,8 @@ from doseforest.prediction.effect_forest import (
     EffectForest,
     NoCorrection,
 )
-from doseforest.spark.averages import average_curve
+from doseforest.spark.average_intervals import plain_average
+from doseforest.spark.averages import average_curve, average_interval
 from doseforest.spark.category_sums import encode_units, split_features
 from doseforest.spark.conditional_means import MeanFitter
 from doseforest.spark.dose_density import fit_dose_density
@@ -42,6 +44,7 @@ from doseforest.spark.overlap import measure_overlap, warn_of_overlap
 from doseforest.spark.sieve import SieveFit
 from doseforest.spark.spline_sums import fit_cores
 from doseforest.spark.stored_overlap import plain_report
+from doseforest.spark.treatment_ratios import add_ratios
 from doseforest.spark.units import UnitBlock, Units, add_up
 from doseforest.treatments.grids import DoseRange
 from doseforest.treatments.splines import Spline
@@ -101,6 +104,7 @@ class FitReport:
     average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
     importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
     overlap: OverlapReport | None  # where it was asked for
+    average: AverageDoseResponse | None  # with standard errors, where the overlap is known
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -114,6 +118,7 @@ class FitReport:
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
             "overlap": None if self.overlap is None else plain_report(self.overlap),
+            "average": None if self.average is None else plain_average(self.average),
         }
 
 
@@ -150,10 +155,11 @@ def fit_units(
     )
     weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
     means = MeanFitter(units, features.terms, covariates)
-    overlap = None
+    overlap = ratios = None
     if settings.overlap:
         density = fit_dose_density(units, means, sample, nuisances)
-        overlap = measure_overlap(units, density, sample, grid, summary)
+        ratios = add_ratios(units, density, sample, (summary.lowest_dose, summary.highest_dose))
+        overlap = measure_overlap(units, density, ratios, sample, grid, summary)
         warn_of_overlap(overlap, grid)
     cores: tuple[SplineCore, ...] = ()
     if settings.outcome_model != "members":
@@ -206,10 +212,20 @@ def fit_units(
         n_jobs=1,
         categories=summary.categories,
     )
-    average = average_curve(units, outcomes, correction, grid)
-    importance = correction_importance(forest).values
+    interval = None
+    if ratios is not None:
+        interval = average_interval(units, outcomes, correction, ratios, grid)
     return forest, FitReport(
-        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance, overlap
+        n_rows=units.n_rows,
+        outcome_weights=outcomes.weights,
+        leaf_sizes=sizes,
+        rounds=rounds,
+        growth=growth,
+        doses=grid,
+        average_curve=average_curve(units, outcomes, correction, grid),
+        importance=correction_importance(forest).values,
+        overlap=overlap,
+        average=interval,
     )
 
 

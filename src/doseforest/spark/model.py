@@ -9,9 +9,11 @@ import numpy as np
 from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
 
+from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.dtypes import FloatArray
 from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.prediction.effect_forest import EffectForest
+from doseforest.spark.average_intervals import read_average
 from doseforest.spark.frame_columns import (
     check_features,
     check_numeric,
@@ -110,6 +112,19 @@ class GeneralizedCausalForestModel(
                 "Got one without a report instead."
             )
         return read_report(stored)
+
+    def averageCurve(self) -> AverageDoseResponse:  # noqa: N802
+        """Average dose-response of the training rows, doubly robust, with ``interval()``.
+
+        At the doses of the fit. Standard errors are by groups where the fit had any.
+        """
+        stored = self.summary.get("average")
+        if stored is None:
+            raise ValueError(
+                "The model must be fitted on Spark with overlap=True for intervals of averages. "
+                "Got one without them instead."
+            )
+        return read_average(stored)
 
     @property
     def _fitted(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,20 +25,17 @@ from doseforest.inspection.overlap_measures import (
 from doseforest.inspection.overlap_report import WEAK_BELOW, OverlapReport
 from doseforest.nuisance.densities.mixed import MixedDensity
 from doseforest.nuisance.densities.support import DoseSupport, quadrature_grid
-from doseforest.nuisance.densities.weights import check_integral, read_density
-from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.kernels import KERNELS
 from doseforest.spark.balance import BalanceTargets, balance_of, balance_sums
 from doseforest.spark.dose_density import TOLD
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
+from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios, in_slices
 from doseforest.spark.units import Sums, UnitBlock, Units, add_up, fold_of, largest
 
 NAME = "location_scale"  # the weights are those of this density
-RATIO = "ratio"  # the column of p(T_i) / pi(T_i | X_i)
 SHOWN_ROWS = 10_000  # about so many rows are in the quantiles and pictures
 SHOWN_SEED = 11
-SLICE = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +43,12 @@ class _Question:
     """What the rows are asked."""
 
     density: MixedDensity
+    ratios: TreatmentRatios
     doses: FloatArray  # (n_doses,)
-    kernel: str
-    bandwidth: float
     nodes: FloatArray  # (n_nodes,) doses that stand for all
     lengths: FloatArray  # (n_nodes,)
     mean: float  # of the doses
     variance: float
-    cap: float  # of the ratios
-    raw_mean: float  # of the ratios
-    capped_mean: float
 
     @property
     def ground(self) -> DoseSupport:
@@ -66,27 +58,20 @@ class _Question:
     def targets(self) -> BalanceTargets:
         return BalanceTargets(self.ground, self.mean)
 
-    def weights(self, block: UnitBlock) -> FloatArray:
-        """Treatment weights r, of mean 1."""
-        r: FloatArray = np.minimum(block[RATIO], self.cap) / self.capped_mean
-        return r
-
 
 def measure_overlap(
     units: Units,
     density: MixedDensity,
+    ratios: TreatmentRatios,
     sample: TrainingRows,
     grid: FloatArray,
     summary: FrameSummary,
 ) -> OverlapReport:
-    """Report on the overlap of units that have `TOLD` for a density.
-
-    Weights are p(t) / pi(t | x), p the mean of pi over the rows of a fold, capped at sqrt(n).
-    """
-    question = _question(units, density, sample, grid)
+    """Report on the overlap of units that have `TOLD` for a density and `RATIO` for weights."""
+    question = _question(units, density, ratios, sample, grid)
 
     def sums(block: UnitBlock) -> Sums:
-        return _in_slices(block, lambda rows: _sums(rows, question))
+        return in_slices(block, lambda rows: _sums(rows, question))
 
     total = add_up(units.blocks, "overlap of the rows", sums)
     highest = largest(units.blocks, "largest weights", lambda own: (own[RATIO].max(initial=0.0),))[
@@ -104,79 +89,37 @@ def warn_of_overlap(report: OverlapReport, grid: FloatArray) -> None:
 
 
 def _question(
-    units: Units, density: MixedDensity, sample: TrainingRows, grid: FloatArray
+    units: Units,
+    density: MixedDensity,
+    ratios: TreatmentRatios,
+    sample: TrainingRows,
+    grid: FloatArray,
 ) -> _Question:
-    ground = density.support
-    points = quadrature_grid(sample.dose, ground, sample.weights)
-    nodes, lengths = variance_nodes(points, ground)
-    _add_ratios(units, density, points, nodes)
-    cap, middle = float(np.sqrt(units.n_rows)), float(sample.dose.mean())
+    ground, middle = density.support, float(sample.dose.mean())
+    nodes, lengths = variance_nodes(quadrature_grid(sample.dose, ground, sample.weights), ground)
 
     def sums(block: UnitBlock) -> Sums:
-        own, ratio, about = block.own_weights, block[RATIO], block.dose - middle
-        capped = np.minimum(ratio, cap)
-        return own.sum(), own @ ratio, own @ capped, own @ about, own @ about**2
+        own, about = block.own_weights, block.dose - middle
+        return own.sum(), own @ about, own @ about**2
 
-    weight, *means = add_up(units.blocks, "means of doses and weights", sums)
-    raw, capped, about, square = (float(own / weight) for own in means)
-    kernel = "epanechnikov" if ground.continuous else "exact"
-    bandwidth = rule_of_thumb(sample.dose, kernel, sample.weights)
+    weight, *means = add_up(units.blocks, "moments of the dose", sums)
+    about, square = (float(own / weight) for own in means)
     return _Question(
         density=density,
+        ratios=ratios,
         doses=np.union1d(grid, ground.masses),
-        kernel=kernel,
-        bandwidth=bandwidth * (units.n_rows / sample.n_rows) ** -0.2,
         nodes=nodes,
         lengths=lengths,
         mean=middle + about,
         variance=square - about**2,
-        cap=cap,
-        raw_mean=raw,
-        capped_mean=capped,
     )
-
-
-def _add_ratios(units: Units, density: MixedDensity, points: FloatArray, nodes: FloatArray) -> None:
-    n_folds, ground = units.n_folds, density.support
-
-    def sums(block: UnitBlock) -> Sums:
-        def own(rows: UnitBlock) -> Sums:
-            values = density.density(rows[TOLD], nodes)
-            marks = rows.own_weights[:, None] * (rows.folds[:, None] == np.arange(n_folds))
-            return marks.sum(axis=0), marks.T @ values
-
-        return _in_slices(block, own)
-
-    weight, total = add_up(units.blocks, "mean density of the dose", sums)
-    mean = total / np.maximum(weight, np.finfo(float).tiny)[:, None]
-    whole = [read_density(own, points, ground, np.zeros(0))[1] for own in mean]
-    check_integral(float(np.average(whole, weights=weight)), ground)
-
-    def ratios(block: UnitBlock) -> dict[str, FloatArray]:
-        observed = density.density(block[TOLD], block.dose[:, None])[:, 0]
-        overall = np.zeros(len(block))
-        for fold, own in enumerate(mean):
-            rows = block.folds == fold
-            overall[rows] = read_density(own, points, ground, block.dose[rows])[0]
-        return {RATIO: overall / np.maximum(observed, np.finfo(float).tiny)}
-
-    units.add("weights of the dose", ratios)
-
-
-def _in_slices(block: UnitBlock, function: Callable[[UnitBlock], Sums]) -> Sums:
-    """Sums of a function over the rows of a block, a few thousand at a time."""
-    total = function(block.take(slice(0, SLICE)))
-    for first in range(SLICE, len(block), SLICE):
-        own = function(block.take(slice(first, first + SLICE)))
-        total = tuple(a + b for a, b in zip(total, own, strict=True))
-    return total
 
 
 def _sums(block: UnitBlock, asked: _Question) -> Sums:
     """What a report adds up over all rows."""
-    own, r = block.own_weights, asked.weights(block)
+    own, r = block.own_weights, asked.ratios.weights(block)
     told, targets = block[TOLD], asked.targets.of(block.dose)
-    kernel = KERNELS[asked.kernel].value((block.dose[:, None] - asked.doses) / asked.bandwidth)
+    kernel = _kernel(block.dose, asked)
     plain, weighted = kernel * own[:, None], kernel * (own * r)[:, None]
     ratios = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
     weak = ratios < WEAK_BELOW * asked.variance
@@ -190,12 +133,17 @@ def _sums(block: UnitBlock, asked: _Question) -> Sums:
         own @ weak,
         np.array([raw.sum(), product.sum()]),
         np.array([(raw**2).sum(), (product**2).sum()]),
-        int((block[RATIO] > asked.cap).sum()),
+        int((block[RATIO] > asked.ratios.cap).sum()),
         product @ at_mass,
         product**2 @ at_mass,
         *balance_sums(block.X, targets, own),
         *balance_sums(block.X, targets, product),
     )
+
+
+def _kernel(dose: FloatArray, asked: _Question) -> FloatArray:
+    width = asked.ratios.bandwidth
+    return KERNELS[asked.ratios.kernel].value((dose[:, None] - asked.doses) / width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +171,8 @@ def _shown(units: Units, asked: _Question) -> _Shown:
             own.ids,
             own.dose,
             own.own_weights,
-            asked.weights(own),
-            own[RATIO] / asked.raw_mean,
+            asked.ratios.weights(own),
+            own[RATIO] / asked.ratios.raw_mean,
             variances / asked.variance,
             asked.density.density(told, own.dose[:, None])[:, 0],
             asked.density.density(told, inside),
@@ -269,11 +217,13 @@ def _report(
         ),
         weights_name=NAME,
         before_cap=WeightSpread(
-            weighted_quantiles(shown.before, shown.weights), highest / asked.raw_mean, float(raw)
+            weighted_quantiles(shown.before, shown.weights),
+            highest / asked.ratios.raw_mean,
+            float(raw),
         ),
         after_cap=WeightSpread(
             weighted_quantiles(shown.r, shown.weights),
-            min(highest, asked.cap) / asked.capped_mean,
+            min(highest, asked.ratios.cap) / asked.ratios.capped_mean,
             float(capped),
         ),
         n_capped=int(n_capped),

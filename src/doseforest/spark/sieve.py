@@ -16,6 +16,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.prediction.forest import Forest
 from doseforest.spark import sieve_rows as columns
 from doseforest.spark.conditional_means import MeanFitter
+from doseforest.spark.dose_density import TOLD
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
@@ -74,7 +75,7 @@ class SieveFit:
                 columns.ADDED: np.zeros(functions.shape),
             }
 
-        units.add("curves of the outcome model", start)
+        units.add("curves of the outcome model", start, dropped=(TOLD,))
 
     def _shape(self) -> tuple[DoseShape, Duals]:
         """What kind of functions there are, and their duals."""
