@@ -26,12 +26,11 @@ NONE = np.zeros(0, np.int64)
 
 
 def doses(kind, x, rng):
-    """Of mean 5 + x and deviation 1; some of them 0; or levels, of which high x get the last."""
+    """Of mean 5 + x and deviation 1, a quarter of them 0; or levels, high x get the last."""
     noise = rng.normal(size=len(x))
     if kind == "levels":
         return np.digitize(x + noise, [-0.7, 0.7]).astype(float)
-    smooth = 5 + x + noise
-    return np.where(rng.random(len(x)) < 0.25, 0.0, smooth) if kind == "mass" else smooth
+    return np.where(rng.random(len(x)) < 0.25, 0.0, 5 + x + noise)
 
 
 class Measured:
@@ -83,7 +82,7 @@ class Measured:
         self.told, self.ratio = (np.concatenate(own) for own in zip(*rows, strict=True))
 
 
-@pytest.fixture(scope="module", params=["smooth", "mass", "levels"])
+@pytest.fixture(scope="module", params=["mass", "levels"])
 def measured(request, spark):
     return Measured(spark.sparkContext, request.param)
 
@@ -113,12 +112,11 @@ def test_densities_follow_the_covariates(measured):
         assert abs(high - 0.62) < 0.12
         assert abs(low - 0.045) < 0.08
         return
-    rest = 0.75 if ground.masses else 1.0
     for x in (-1.0, 0.0, 1.0):
         told = measured.told[measured.x[:, 0] == x]
         peak = measured.density.density(told, np.array([5 + x])).mean()
         # 0.399 for a normal residual of deviation 1; smoothing and 200 rows leave a fifth.
-        assert abs(peak / rest - 0.399) < 0.09
+        assert abs(peak / 0.75 - 0.399) < 0.09
 
 
 def test_the_report_is_that_of_the_local_functions(measured):
@@ -155,8 +153,8 @@ def test_the_report_is_that_of_the_local_functions(measured):
 
 def test_weights_balance_the_covariates(measured):
     worst = measured.report.balance.worst()
-    # The dose follows the first covariate: 0.6, and 0.3 where a quarter have none. Weights of 900
-    # rows leave some of it, in the tails.
+    # The dose follows the first covariate: 0.3 or more, a quarter have none of it. Weights of
+    # 900 rows leave some, in the tails.
     assert worst[0, 0] > 0.25
     assert worst[0, 1] < 0.5 * worst[0, 0]
 
