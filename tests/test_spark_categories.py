@@ -215,6 +215,16 @@ def fit(frame, **changed):
     return GeneralizedCausalForest(**{**given, **changed}).fit(frame)
 
 
+def test_a_column_of_nulls_leaves_the_other_texts_in_place():
+    from doseforest.spark.category_columns import coded_rows
+
+    texts = pa.array([[None, "b"], [None, "a"], [None, "c"]], pa.list_(pa.string()))
+    values = np.array([[np.nan, 7.0, np.nan]] * 3)
+    coded = coded_rows(values, texts, (0, 2), {0: (), 2: ("a", "b")})
+    expected = [[np.nan, 7.0, 1.0], [np.nan, 7.0, 0.0], [np.nan, 7.0, np.nan]]
+    np.testing.assert_array_equal(coded, expected)
+
+
 def test_too_many_levels_are_refused_by_name(frame, monkeypatch):
     from doseforest.spark import category_columns
 

@@ -137,7 +137,11 @@ def _ordered(found: list[tuple[Any, int]], column: str) -> tuple[Label, ...]:
 
 
 def coded_rows(
-    values: FloatArray, texts: Any, categories: Categories, names: tuple[str, ...] | None = None
+    values: FloatArray,
+    texts: Any,
+    text_places: tuple[int, ...],
+    categories: Categories,
+    names: tuple[str, ...] | None = None,
 ) -> FloatArray:
     """Features with codes in the place of categories; NaN where a label is null or unknown.
 
@@ -146,21 +150,22 @@ def coded_rows(
     values : array of shape (n_rows, n_features)
         NaN in the columns of text.
     texts : Arrow array of lists
-        The texts of each row, in the order of the features that hold text.
+        The texts of each row.
+    text_places : tuple of int
+        Features that hold them, in this order.
     """
     if not categories:
         return values
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places = CategoryPlaces.of_labels(categories)
-    numeric = {feature: categories[feature] for feature in places.numbers}
+    numeric = {own: labels for own, labels in categories.items() if own not in text_places}
     table = ArrayTable(values, names, block_rows=max(len(values), 1))
     coded = np.empty(values.shape)
     for _, block in recoded(table, numeric).blocks():
         coded[:] = block
-    flat, n_texts = texts.flatten(), len(places.texts)
-    for number, feature in enumerate(places.texts):
+    flat, n_texts = texts.flatten(), len(text_places)
+    for number, feature in enumerate(text_places):
         own = flat.take(pa.array(np.arange(number, len(values) * n_texts, n_texts)))
         labels = pa.array(categories[feature], pa.string())
         coded[:, feature] = pc.index_in(own.cast(pa.string()), value_set=labels).to_numpy(

@@ -97,7 +97,8 @@ def check_features(
         kind = column_type(frame, "featureCols", name)
         if not is_text(frame, name):
             check_numeric(frame, "featureCols", name)
-        if texts is not None and is_text(frame, name) != (place in texts):
+        unlabelled = categories is not None and categories.get(place) == ()  # all null in training
+        if texts is not None and not unlabelled and is_text(frame, name) != (place in texts):
             raise TypeError(
                 f"The 'featureCols' column {name!r} must hold "
                 f"{'text' if place in texts else 'numbers'}, as in training. "
@@ -140,6 +141,12 @@ def features_array(frame: Any, features: str | tuple[str, ...]) -> Any:
     if is_vector(frame.schema[features].dataType):
         return vector_to_array(column(features))
     return column(features).cast("array<double>")
+
+
+def text_places(frame: Any, features: str | tuple[str, ...]) -> tuple[int, ...]:
+    """Places of the features that are text, in the order of `texts_array`."""
+    named = () if isinstance(features, str) else features
+    return tuple(place for place, name in enumerate(named) if is_text(frame, name))
 
 
 def texts_array(frame: Any, features: str | tuple[str, ...]) -> Any:

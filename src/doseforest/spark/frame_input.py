@@ -42,6 +42,7 @@ class FrameSummary:
     heaviest: float | None  # None: no weights, or all equal
     treatment: str = "dose"  # name of the column
     categories: Categories = field(default_factory=dict)  # labels of the categorical features
+    text_places: tuple[int, ...] = ()  # features that are text
 
 
 def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> Any:
@@ -167,19 +168,20 @@ def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSumma
     places = category_places(
         frame, columns.features, feature_names(frame, columns.features), columns.categorical
     )
-    return replace(summary, categories=learn_labels(prepared, places, summary.names))
+    labels = learn_labels(prepared, places, summary.names)
+    return replace(summary, categories=labels, text_places=places.texts)
 
 
 def unit_blocks(frame: Any, summary: FrameSummary, n_folds: int, seed: int) -> Any:
     """RDD of one `UnitBlock` for every partition of a prepared frame."""
     n_features, weighted = summary.n_features, summary.heaviest is not None
-    categories = summary.categories
+    labels = summary.text_places, summary.categories
 
     def pickled(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            block = _block(batch, n_features, categories, weighted, n_folds, seed)
+            block = _block(batch, n_features, labels, weighted, n_folds, seed)
             data = pickle.dumps(block, protocol=pickle.HIGHEST_PROTOCOL)
             yield pa.RecordBatch.from_pydict({"block": pa.array([data], pa.large_binary())})
 
@@ -203,7 +205,12 @@ def without_pandas_warning() -> Iterator[None]:
 
 
 def _block(
-    batch: Any, n_features: int, categories: Categories, weighted: bool, n_folds: int, seed: int
+    batch: Any,
+    n_features: int,
+    labels: tuple[tuple[int, ...], Categories],
+    weighted: bool,
+    n_folds: int,
+    seed: int,
 ) -> UnitBlock:
     def numbers(name: str) -> FloatArray:
         return np.array(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
@@ -212,7 +219,7 @@ def _block(
     kept = weights > 0
     flat = batch.column("features").flatten().to_numpy(zero_copy_only=False)
     X = np.array(flat, np.float64).reshape(len(weights), n_features)
-    X = coded_rows(X, batch.column("texts"), categories)
+    X = coded_rows(X, batch.column("texts"), *labels)
     ids = np.array(batch.column("id").to_numpy(zero_copy_only=False), np.int64)[kept]
     return UnitBlock(
         X=X[kept],

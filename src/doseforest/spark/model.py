@@ -19,6 +19,7 @@ from doseforest.spark.frame_columns import (
     check_numeric,
     column,
     features_array,
+    text_places,
     texts_array,
 )
 from doseforest.spark.frame_input import without_pandas_warning
@@ -181,7 +182,8 @@ class GeneralizedCausalForestModel(
         doses, baseline = self._asked()
         named = features if isinstance(features, str) else ", ".join(features)
         n_features = int(served(self._fitted).n_features)
-        score = answers(self._broadcast(dataset), doses, baseline, named, n_features)
+        places = text_places(dataset, features)
+        score = answers(self._broadcast(dataset), doses, baseline, named, n_features, places)
         rows = features_array(dataset, features), texts_array(dataset, features)
         with without_pandas_warning():
             answer = F.arrow_udf(score, STRUCT)(*rows, own)

@@ -17,7 +17,12 @@ STRUCT = "struct<prediction:double,curve:array<double>,effect:array<double>>"
 
 
 def answers(
-    sent: Any, doses: FloatArray, baseline: float, column: str, n_features: int
+    sent: Any,
+    doses: FloatArray,
+    baseline: float,
+    column: str,
+    n_features: int,
+    text_places: tuple[int, ...] = (),
 ) -> Callable[[Any, Any, Any], Any]:
     """Function of Arrow arrays of features, texts and own doses to structs of answers.
 
@@ -27,13 +32,15 @@ def answers(
     doses : array of shape (n_doses,)
     column : str
         Where the features come from, for messages.
+    text_places : tuple of int
+        Features that are text.
     """
 
     def score(features: Any, texts: Any, dose: Any) -> Any:
         import pyarrow as pa
 
         forest = sent.value
-        X = _units(forest, _table(features, column, n_features), texts)
+        X = _units(forest, _table(features, column, n_features), texts, text_places)
         curves = np.asarray(forest.dose_response(X, np.append(doses, baseline)))
         at_doses = curves[:, :-1]
         parts = [
@@ -67,10 +74,10 @@ def _table(features: Any, column: str, n_features: int) -> FloatArray:
     return np.array(flat, np.float64).reshape(len(features), n_features)
 
 
-def _units(forest: Any, values: FloatArray, texts: Any) -> ArrayTable:
+def _units(forest: Any, values: FloatArray, texts: Any, text_places: tuple[int, ...]) -> ArrayTable:
     """The rows as the forest knows them: codes in the place of categories."""
     known = served(forest)
-    coded = coded_rows(values, texts, known.categories, known.feature_names)
+    coded = coded_rows(values, texts, text_places, known.categories, known.feature_names)
     return ArrayTable(coded, known.feature_names, categories=known.categories)
 
 
