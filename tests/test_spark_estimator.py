@@ -24,6 +24,7 @@ SMALL = {
     "rowIdCol": "user",
     "doses": [2.0, 8.0],
     "baseline": 2.0,
+    "overlap": False,  # its own tests are in test_spark_overlap.py
 }
 
 
@@ -90,8 +91,9 @@ def test_a_row_is_answered_as_by_the_local_forest(model, frame):
     np.testing.assert_allclose(rows["prediction"].to_numpy(), own, rtol=1e-12)
 
 
-def test_partitions_do_not_matter(estimator, model, spark):
-    again = estimator.fit(frame_of(spark, columns_of_rows(), n_partitions=5))
+def test_partitions_do_not_matter_and_may_be_empty(estimator, model, spark):
+    frame = frame_of(spark, columns_of_rows(), n_partitions=5)
+    again = estimator.fit(frame.union(frame.limit(0)))
     x = np.random.default_rng(2).normal(size=(50, 3))
     # Trees are the same; sums of products are rounded in another order.
     np.testing.assert_allclose(

@@ -44,6 +44,7 @@ def fit(frame, **changed):
         ({"rowIdCol": "i"}, "'rowIdCol' parameter must name a column"),
         ({"featureCols": ["a", "d"]}, "'featureCols' parameter must name a column .* Got 'd'"),
         ({"featureCols": []}, "'featureCols' parameter must name a column"),
+        ({"categoricalCols": ["d"]}, "'categoricalCols' parameter must name features. Got 'd'"),
         ({"nFolds": 1}, "'nFolds' parameter .* must be an int from 3 to 100. Got 1"),
         ({"nTrees": 0}, "'nTrees' parameter .* must be an int from 1"),
         ({"leafSizes": [0]}, "'leafSizes' parameter .* must be one int or more"),
@@ -63,7 +64,7 @@ def test_what_the_schema_tells_is_refused_before_any_job(frame, no_job, changed,
     [
         ("discount", "string", "treatmentCol"),
         ("spend", "array<double>", "labelCol"),
-        ("a", "string", "featureCols"),
+        ("a", "array<double>", "featureCols"),
         ("user", "double", "rowIdCol"),
     ],
 )

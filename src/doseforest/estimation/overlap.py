@@ -75,7 +75,11 @@ def warn_of_poor_overlap(
     density: ConditionalDensity, X: FloatArray, grid: DoseArray, ground: Any
 ) -> None:
     """Warn of the doses that fewer than a tenth of the units could have had."""
-    shares = supported(density, X, grid, ground).mean(axis=0)
+    warn_of_unsupported(grid, supported(density, X, grid, ground).mean(axis=0), stacklevel=4)
+
+
+def warn_of_unsupported(grid: DoseArray, shares: FloatArray, stacklevel: int = 3) -> None:
+    """Warn of doses by the shares of the units that could have had them."""
     poor = grid[shares < FEWEST_SUPPORTED]
     if len(poor):
         named = ", ".join(map(dose_text, poor[:5])) + (", …" if len(poor) > 5 else "")
@@ -85,7 +89,7 @@ def warn_of_poor_overlap(
             "that leave them out, look at supported(X, doses), or name in 'density_features' only "
             "covariates that also drive the outcome.",
             OverlapWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

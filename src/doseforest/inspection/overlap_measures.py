@@ -197,18 +197,34 @@ def variance_ratios(
     >>> np.median(ratios).round(1)
     np.float64(0.5)
     """
-    grid = quadrature_grid(dose, support, weights)
+    nodes, lengths = variance_nodes(quadrature_grid(dose, support, weights), support)
+    overall = np.average(dose, weights=weights)
+    variance = float(np.average((dose - overall) ** 2, weights=weights))
+    return given_variances(density, X, nodes, lengths, float(overall)) / variance
+
+
+def variance_nodes(grid: FloatArray, support: DoseSupport) -> tuple[FloatArray, FloatArray]:
+    """Doses that stand for all, and how much of the doses each stands for."""
     nodes = np.concatenate([grid, support.masses])
     lengths = np.ones(len(nodes))  # a mass has a probability, not a density
     gaps = np.diff(grid)
     lengths[: len(grid)] = (np.append(gaps, 0.0) + np.append(0.0, gaps)) / 2 if len(grid) else 1.0
-    overall = np.average(dose, weights=weights)
-    ratios = np.empty(len(X))
+    return nodes, lengths
+
+
+def given_variances(
+    density: ConditionalDensity,
+    X: FloatArray,
+    nodes: FloatArray,
+    lengths: FloatArray,
+    overall: float,
+) -> FloatArray:
+    """Variance of each unit's dose given its covariates; `overall` is about the mean dose."""
+    variances = np.empty(len(X))
     for first in range(0, len(X), BLOCK_ROWS):
         rows = slice(first, first + BLOCK_ROWS)
         shares = density.density(X[rows], nodes) * lengths
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         mean = shares @ (nodes - overall)
-        ratios[rows] = np.maximum(shares @ (nodes - overall) ** 2 - mean**2, 0.0)
-    variance = float(np.average((dose - overall) ** 2, weights=weights))
-    return ratios / variance
+        variances[rows] = np.maximum(shares @ (nodes - overall) ** 2 - mean**2, 0.0)
+    return variances

@@ -162,7 +162,7 @@ def plot_balance(report: OverlapReport, *, ax: Any | None = None) -> Any:
 def plot_room(report: OverlapReport, *, ax: Any | None = None) -> Any:
     """Variance of the dose given each unit's covariates, as a share of the overall variance."""
     ax = plain_axes(ax)
-    ratios = np.reshape(report.variance_ratios, (report.n_rows, -1))
+    ratios = np.reshape(report.variance_ratios, (len(report.variance_ratios), -1))
     edges = np.linspace(0, max(1.0, float(np.nanmax(ratios))), BINS + 1)
     several = ratios.shape[1] > 1
     for name, own, colour in zip(report.components, ratios.T, (GREEN, ORANGE, BLUE), strict=False):

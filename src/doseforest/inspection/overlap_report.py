@@ -75,7 +75,7 @@ class OverlapReport:
     @property
     def weak_shares(self) -> dict[str, float]:
         """Share of units with weak positivity by component."""
-        weak = np.reshape(self.variance_ratios, (self.n_rows, -1)) < self.weak_below
+        weak = np.reshape(self.variance_ratios, (len(self.variance_ratios), -1)) < self.weak_below
         shares = np.average(weak, axis=0, weights=self.sample_weights)
         return dict(zip(self.components, shares.tolist(), strict=True))
 

@@ -30,7 +30,7 @@ NAN_IS_ZERO, ZERO_IS_MISSING = 0, 1  # (decision_type >> 2) & 3; 2: NaN is missi
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class ReadTree:
     """One tree with its own numbers: nodes breadth-first, leaves in the order of their nodes."""
 
     nodes: Array  # (n_nodes,) NODE_DTYPE
@@ -66,7 +66,7 @@ def ensemble_from_booster(booster: Any, n_components: int = 1) -> TreeEnsemble:
         )
     last = int(header["max_feature_idx"])
     trees = [_tree(_fields(block)) for block in blocks]
-    ensemble = _joined(trees, last, LINK_OF_OBJECTIVE[objective])
+    ensemble = join_trees(trees, last, LINK_OF_OBJECTIVE[objective])
     return replace(ensemble, n_features=last + 1 - n_components, n_components=n_components)
 
 
@@ -82,8 +82,8 @@ def _integers(text: str) -> IntArray:
     return np.array(text.split(), np.int64)
 
 
-def _tree(fields: dict[str, str]) -> _Tree:
-    codes, left = _breadth_first(
+def _tree(fields: dict[str, str]) -> ReadTree:
+    codes, left = breadth_first(
         _integers(fields["left_child"]).tolist(), _integers(fields["right_child"]).tolist()
     )
     is_split = codes >= 0
@@ -99,11 +99,11 @@ def _tree(fields: dict[str, str]) -> _Tree:
     values = _floats(fields["leaf_value"])
     if fields["is_linear"] == "0":
         none = np.zeros(0, np.int64)
-        return _Tree(nodes, values[leaf], values[leaf], np.zeros_like(leaf), none, _floats(""))
+        return ReadTree(nodes, values[leaf], values[leaf], np.zeros_like(leaf), none, _floats(""))
     counts = _integers(fields["num_features"])
     starts = np.cumsum(counts) - counts
     places = np.concatenate([np.arange(starts[k], starts[k] + counts[k]) for k in leaf])
-    return _Tree(
+    return ReadTree(
         nodes=nodes,
         values=values[leaf],
         constants=_floats(fields["leaf_const"])[leaf],
@@ -113,7 +113,7 @@ def _tree(fields: dict[str, str]) -> _Tree:
     )
 
 
-def _breadth_first(left: list[int], right: list[int]) -> tuple[IntArray, list[int]]:
+def breadth_first(left: list[int], right: list[int]) -> tuple[IntArray, list[int]]:
     """Order of the nodes, and where the left child of each split comes.
 
     A node is LightGBM's number of a split, or the complement of its number of a leaf.
@@ -138,7 +138,8 @@ def _flags(decision_type: IntArray, threshold: FloatArray) -> IntArray:
     return np.asarray(flags, np.int64)
 
 
-def _joined(trees: list[_Tree], n_features: int, link: str) -> TreeEnsemble:
+def join_trees(trees: list[ReadTree], n_features: int, link: str) -> TreeEnsemble:
+    """The sum of trees whose last feature, after `n_features` covariates, is the dose."""
     nodes = np.concatenate([tree.nodes for tree in trees])
     sizes = np.array([len(tree.nodes) for tree in trees])
     roots = np.cumsum(sizes) - sizes

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.category_numbers import learned_numbers, summed_columns
 
 CategoryCounts = Mapping[int, int]  # of a column that holds codes: how many codes there are
 
 MAX_INDICATORS = 24  # of a column; see docs/estimator.md for what other numbers cost
 MIN_ROWS = 20  # of a category with an indicator
 RIDGE = 1e-2  # of the line, per row, on standardised covariates
-PRIOR_ROWS = 10.0  # for which the noise about everyone's mean or slope counts
 N_FOLDS = 5  # a training row's learned numbers come from the other folds
 
 
@@ -125,7 +125,7 @@ def fit_encoder(
     for feature, n_codes in sorted(counts.items()):
         empty = ColumnEncoding(feature, n_codes, np.empty(0, np.int64), np.empty((n_codes + 1, 0)))
         cells = empty.cells(X[:, feature])
-        indicators, learns = _indicators(np.bincount(cells, minlength=n_codes + 1))
+        indicators, learns = indicator_codes(np.bincount(cells, minlength=n_codes + 1))
         learned = np.empty((N_FOLDS + 1, n_codes + 1, 0))
         if learns:
             learned = _learned(cells, n_codes + 1, left, slopes, own, folds)
@@ -157,7 +157,7 @@ def _unexplained(X: FloatArray, columns: FloatArray, weights: FloatArray) -> Flo
     return left
 
 
-def _indicators(n_rows: IntArray) -> tuple[IntArray, bool]:
+def indicator_codes(n_rows: IntArray) -> tuple[IntArray, bool]:
     """Codes that get an indicator, and whether numbers are to be learned beside them.
 
     They are, of three categories and more: indicators alone leave it to every model to shrink
@@ -183,78 +183,8 @@ def _learned(
 ) -> FloatArray:
     """Learned numbers without each fold and, last, with all rows: (n_folds + 1, n_cells, n)."""
     places = folds * n_cells + cells
-    seen = np.vstack([1.0 - np.eye(N_FOLDS), np.ones(N_FOLDS)])  # folds of each fit
-
-    def sums(values: FloatArray) -> FloatArray:
-        """Weighted sums over the cells, without each fold and with all rows."""
-        by_fold = np.bincount(places, weights * values, N_FOLDS * n_cells)
-        return seen @ by_fold.reshape(N_FOLDS, n_cells)
-
-    weight = sums(np.ones(len(cells)))
-
-    def within(one: FloatArray, two: FloatArray) -> FloatArray:
-        """Sums of products about the means of the cells."""
-        tiny = np.finfo(np.float64).tiny
-        return sums(one * two) - sums(one) * sums(two) / np.maximum(weight, tiny)
-
-    means = [_mean_numbers(weight, sums(own), within(own, own)) for own in targets.T]
-    first = targets[:, 0]
-    left = within(first, first)
-    slopes = [
-        _slope_numbers(weight, within(dose, dose), within(dose, first), left) for dose in doses.T
+    sums = [
+        np.bincount(places, weights * values, N_FOLDS * n_cells).reshape(N_FOLDS, n_cells)
+        for values in summed_columns(targets, doses)
     ]
-    return np.stack([*means, *slopes], axis=2)
-
-
-def _mean_numbers(weight: FloatArray, total: FloatArray, left: FloatArray) -> FloatArray:
-    """Means of the cells less everyone's, shrunk; `left` is what they leave of squares."""
-    return _shrunk(total, weight, left.sum(axis=1), weight.sum(axis=1), (weight > 0).sum(axis=1))
-
-
-def _slope_numbers(
-    weight: FloatArray, dose: FloatArray, product: FloatArray, outcome: FloatArray
-) -> FloatArray:
-    """Slopes of the cells, from sums of products about their means, less everyone's, shrunk."""
-    varies = dose > 1e-9 * dose.max(axis=1, keepdims=True)  # rounding leaves some of a constant
-    dose, product = np.where(varies, dose, 0.0), np.where(varies, product, 0.0)
-    explained = product**2 / np.where(varies, dose, 1.0)
-    n_fitted = (weight > 0).sum(axis=1) + varies.sum(axis=1)
-    return _shrunk(product, dose, (outcome - explained).sum(axis=1), weight.sum(axis=1), n_fitted)
-
-
-def _shrunk(
-    total: FloatArray,
-    precision: FloatArray,
-    left: FloatArray,
-    weight: FloatArray,
-    n_fitted: IntArray,
-) -> FloatArray:
-    """Estimates total / precision of the cells less everyone's, times how much is to be believed.
-
-    Their variance is sigma^2 / precision, that of the truths tau^2, from moments; where estimates
-    differ no more than noise makes them, all is 0. So is a cell without rows. Cells of single rows
-    leave no noise to be seen: what everyone's estimate leaves counts for a few rows more.
-
-    Parameters
-    ----------
-    total, precision : arrays of shape (n_fits, n_cells)
-    left : array of shape (n_fits,)
-        Sum of squares that estimates leave within the cells.
-    weight : array of shape (n_fits,)
-        Of all rows.
-    n_fitted : array of shape (n_fits,)
-        Numbers fitted in all cells.
-    """
-    tiny = np.finfo(np.float64).tiny
-    known = precision > 0
-    everyone = np.maximum(precision.sum(axis=1), tiny)
-    mean = total.sum(axis=1) / everyone
-    gap = np.where(known, total / np.where(known, precision, 1.0) - mean[:, None], 0.0)
-    between, left = (precision * gap**2).sum(axis=1), np.maximum(left, 0.0)
-    overall = (between + left) / weight
-    noise = (left + PRIOR_ROWS * overall) / (np.maximum(weight - n_fitted, 0.0) + PRIOR_ROWS)
-    room = np.maximum(everyone - (precision**2).sum(axis=1) / everyone, tiny)
-    truth = np.maximum(between - (known.sum(axis=1) - 1) * noise, 0.0) / room
-    believed = precision * truth[:, None]
-    shrunk: FloatArray = gap * believed / np.maximum(believed + noise[:, None], tiny)
-    return shrunk
+    return learned_numbers(np.stack(sums), targets.shape[1])

@@ -78,17 +78,17 @@ def local_polynomials(
             f"positive weight. Got {grid[place]}, which has none within bandwidth "
             f"{widths[place]}, instead."
         )
-    coefficients, first, form = _solved(moments, crossed, degree)
+    coefficients, first, form = solve_moments(moments, crossed, degree)
     influence = np.empty((len(dose), len(grid)))
     for rows, u in scaled_differences(dose, grid, widths):
         share = own.value(u) * row_weights[rows, None] / moments[:, 0]
-        left = outcome[rows, None] - _horner(coefficients, u)
-        without = np.maximum(1 - share * _horner(form, u), LEAST_LEFT)
-        influence[rows] = len(dose) * share * _horner(first, u) * left / without
+        left = outcome[rows, None] - horner(coefficients, u)
+        without = np.maximum(1 - share * horner(form, u), LEAST_LEFT)
+        influence[rows] = len(dose) * share * horner(first, u) * left / without
     return LocalPolynomials(coefficients[:, 0], influence - influence.mean(axis=0))
 
 
-def _solved(
+def solve_moments(
     moments: FloatArray, crossed: FloatArray, degree: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Coefficients of polynomials in u, one for each dose.
@@ -114,7 +114,8 @@ def _solved(
     return coefficients, first, form
 
 
-def _horner(coefficients: FloatArray, u: FloatArray) -> FloatArray:
+def horner(coefficients: FloatArray, u: FloatArray) -> FloatArray:
+    """Values of polynomials, one for each column of u, (n_rows, n_doses)."""
     total = np.zeros(u.shape)
     for column in coefficients.T[::-1]:
         total *= u

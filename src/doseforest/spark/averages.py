@@ -1,34 +1,73 @@
-"""The average dose-response curve of the training rows, from models and trees that missed them."""
+"""Average dose-response curves of the training rows, from models and trees that missed them."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
+from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.corrections.sieve_forests import OrthogonalCorrection, sieve_curves
 from doseforest.dtypes import FloatArray
+from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.effect_forest import Correction
+from doseforest.spark import sieve_rows as columns
+from doseforest.spark.average_intervals import average_with_errors
 from doseforest.spark.jobs import broadcast
-from doseforest.spark.outcome import FoldOutcomes, by_fold
-from doseforest.spark.sieve_rows import ADDED
-from doseforest.spark.units import UnitBlock, Units, add_up
+from doseforest.spark.outcome import FoldOutcomes, by_fold, observed
+from doseforest.spark.treatment_ratios import TreatmentRatios
+from doseforest.spark.units import Sums, UnitBlock, Units, add_up
+from doseforest.treatments.bases import FittedBasis
 
 
 def average_curve(
     units: Units, outcomes: FoldOutcomes, correction: Correction, doses: FloatArray
 ) -> FloatArray:
     """Mean of the rows' corrected curves at some doses."""
-    corrected = isinstance(correction, OrthogonalCorrection)
+    basis = _basis(correction)
     with broadcast(units.context, outcomes.without) as sent:
 
-        def sums(block: UnitBlock) -> tuple[Any, ...]:
-            curves = by_fold(sent.value, block, lambda model, own, r: model.curves(own.X[r], doses))
-            own = block.own_weights
-            return own.sum(), own @ curves, own @ block[ADDED] if corrected else 0.0
+        def sums(block: UnitBlock) -> Sums:
+            curves, own = _curves(sent.value, basis, block, doses), block.own_weights
+            return own.sum(), own @ curves
 
-        weight, total, added = add_up(units.blocks, "average curve", sums)
+        weight, total = add_up(units.blocks, "average curve", sums)
     average: FloatArray = total / weight
-    if isinstance(correction, OrthogonalCorrection):
-        average += sieve_curves(correction.basis, np.atleast_2d(added / weight), doses)[0]
     return average
+
+
+def average_interval(
+    units: Units,
+    outcomes: FoldOutcomes,
+    correction: Correction,
+    ratios: TreatmentRatios,
+    doses: FloatArray,
+) -> AverageDoseResponse:
+    """Doubly robust average at some doses with standard errors."""
+    basis = _basis(correction)
+    with broadcast(units.context, outcomes.without) as sent:
+
+        def rows(block: UnitBlock) -> tuple[FloatArray, FloatArray]:
+            if basis is None:
+                left = block.y - by_fold(sent.value, block, observed)
+            else:
+                left = columns.residual(block)
+            return _curves(sent.value, basis, block, doses), left
+
+        return average_with_errors(units, rows, ratios, doses)
+
+
+def _curves(
+    without: tuple[OutcomeModel, ...],
+    basis: FittedBasis | None,
+    block: UnitBlock,
+    doses: FloatArray,
+) -> FloatArray:
+    """Curves of rows as corrected, out of fold and out of bag."""
+    curves = by_fold(
+        without, block, lambda model, own, rows: model.curves(own.numbers[rows], doses)
+    )
+    if basis is not None:
+        curves += sieve_curves(basis, block[columns.ADDED], doses)
+    return curves
+
+
+def _basis(correction: Correction) -> FittedBasis | None:
+    """What the rows' additions are coefficients of; executors need no more of a correction."""
+    return correction.basis if isinstance(correction, OrthogonalCorrection) else None

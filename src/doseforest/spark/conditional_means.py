@@ -5,15 +5,16 @@ Cross-fitted by fold, and drawn towards the overall mean where the covariates te
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.covariate_terms import CovariateTerms
-from doseforest.spark.fold_forests import ForestWork, Targets, fold_forests
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, Targets, fold_forests
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.units import UnitBlock, Units, add_up
 
@@ -42,7 +43,7 @@ class MeanModels:
         for fold, forest in enumerate(self.forests):
             rows = block.folds == fold
             if rows.any():
-                linear = _linear(self.terms, self.coefficients[fold], block.X[rows])
+                linear = _linear(self.terms, self.coefficients[fold], block.numbers[rows])
                 out[rows] = linear + forest.average(block.X[rows], n_jobs=1)
         return out
 
@@ -53,8 +54,9 @@ class MeanFitter:
 
     units: Units
     terms: CovariateTerms
-    bins: FeatureBins  # of the covariates
+    splits: BinnedFeatures  # the covariates, as trees split on them
     gram: FloatArray | None = None  # (n_folds, k, k)
+    kept: Callable[[UnitBlock], NDArray[np.bool_]] | None = None  # rows to fit to; None: all
 
     def fit(self, targets: Targets, work: ForestWork, what: str) -> MeanModels:
         """Fit models of targets; `what` they are is told by the jobs."""
@@ -64,9 +66,9 @@ class MeanFitter:
 
         def left_by(fold: int) -> Targets:
             own = coefficients[fold]
-            return lambda block: targets(block) - _linear(terms, own, block.X)
+            return lambda block: targets(block) - _linear(terms, own, block.numbers)
 
-        forests = fold_forests(self.units, self.bins, work, left_by)
+        forests = fold_forests(self.units, self.splits, work, left_by, self.kept)
         n_targets = cross.shape[2]
         plain = MeanModels(
             terms,
@@ -80,16 +82,17 @@ class MeanFitter:
 
     def _cross(self, targets: Targets, what: str) -> tuple[FloatArray, FloatArray]:
         terms, n_folds, with_gram = self.terms, self.units.n_folds, self.gram is None
+        kept = self.kept
 
         def sums(block: UnitBlock) -> tuple[FloatArray, ...]:
-            target = targets(block)
+            target, weights = targets(block), _weights(block, kept)
             k = 1 + terms.n_terms
             gram = np.zeros((n_folds, k, k) if with_gram else (0, 0, 0))
             cross = np.zeros((n_folds, k, target.shape[1]))
             for rows in _slices(len(block)):
-                columns = _columns(terms, block.X[rows])
+                columns = _columns(terms, block.numbers[rows])
                 for fold in range(n_folds):
-                    own = block.own_weights[rows] * (block.folds[rows] == fold)
+                    own = weights[rows] * (block.folds[rows] == fold)
                     weighted = columns * own[:, None]
                     cross[fold] += weighted.T @ target[rows]
                     if with_gram:
@@ -116,10 +119,11 @@ class MeanFitter:
         return out
 
     def _shrunk(self, plain: MeanModels, targets: Targets, what: str) -> MeanModels:
+        kept = self.kept
         with broadcast(self.units.context, plain) as sent:
 
             def sums(block: UnitBlock) -> tuple[Any, ...]:
-                target, told, own = targets(block), sent.value.raw(block), block.own_weights
+                target, told, own = targets(block), sent.value.raw(block), _weights(block, kept)
                 both = np.stack([np.ones_like(told), told, target, told**2, told * target])
                 return (both * own[None, :, None]).sum(axis=1), 0.0
 
@@ -132,6 +136,11 @@ class MeanFitter:
         return MeanModels(
             plain.terms, plain.coefficients, plain.forests, centre, mean, np.clip(slope, 0.0, 1.0)
         )
+
+
+def _weights(block: UnitBlock, kept: Callable[[UnitBlock], NDArray[np.bool_]] | None) -> FloatArray:
+    """Weights of the rows, 0 for those that are left out."""
+    return block.own_weights if kept is None else np.where(kept(block), block.own_weights, 0.0)
 
 
 def _columns(terms: CovariateTerms, X: FloatArray) -> FloatArray:

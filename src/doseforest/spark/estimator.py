@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.ml import Estimator
-from pyspark.ml.util import DefaultParamsReadable, DefaultParamsWritable
+from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.progress import ProgressBar
 from doseforest.spark.engine import GrowthLimits
+from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
 from doseforest.spark.fitting import FitSettings, fit_units, n_steps
 from doseforest.spark.frame_columns import Columns, check_columns, feature_names
-from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
+from doseforest.spark.frame_input import (
+    prepared_frame,
+    summarise_frame,
+    unit_blocks,
+    with_labels,
+)
 from doseforest.spark.jobs import Kept
+from doseforest.spark.members import check_members
 from doseforest.spark.model import GeneralizedCausalForestModel
 from doseforest.spark.params import ANSWERS, INPUTS, TRAINING, TableOfParams
 from doseforest.spark.requirements import check_workers
@@ -22,13 +29,14 @@ from doseforest.spark.units import Units
 class GeneralizedCausalForest(
     TableOfParams,
     Estimator,  # type: ignore[misc]
-    DefaultParamsWritable,  # type: ignore[misc]
-    DefaultParamsReadable,  # type: ignore[misc]
+    MLWritable,  # type: ignore[misc]
+    MLReadable,  # type: ignore[misc]
 ):
     """The dose-response curve of every unit, learned on a cluster.
 
     Parameters are set by keyword, by setters such as ``setTreatmentCol``, or by ``setParams``;
-    ``explainParams()`` lists them all. Features are numbers; null and NaN are missing values.
+    ``explainParams()`` lists them all. Features are numbers or text; null and NaN are missing
+    values.
 
     The outcome model is the spline core of `doseforest.GeneralizedCausalForest` stacked with
     forests; what corrects it are the same orthogonal forests. Trees are those that the local engine
@@ -51,6 +59,15 @@ class GeneralizedCausalForest(
         super().__init__()
         self._take(params)
 
+    def write(self) -> EstimatorWriter:
+        """Writer to any path that Spark can write to."""
+        return EstimatorWriter(self)
+
+    @classmethod
+    def read(cls) -> EstimatorReader:
+        """Reader of what `write` wrote."""
+        return EstimatorReader(cls)
+
     def _fit(self, dataset: Any) -> GeneralizedCausalForestModel:
         settings, columns = self._settings(), self._columns()
         check_columns(dataset, columns)
@@ -60,6 +77,7 @@ class GeneralizedCausalForest(
         names = feature_names(dataset, columns.features)
         frame = prepared_frame(dataset, columns, self.value("numPartitions"))
         summary = summarise_frame(frame, columns, names)
+        summary = with_labels(dataset, frame, columns, summary)
         with (
             Kept() as kept,
             ProgressBar(n_steps(settings), "fitting", "step", self.value("progress")) as bar,
@@ -88,12 +106,19 @@ class GeneralizedCausalForest(
             weight=self.value("weightCol"),
             group=self.value("groupCol"),
             row_id=self.value("rowIdCol"),
+            categorical=tuple(self.value("categoricalCols") or ()),
         )
 
     def _settings(self) -> FitSettings:
         """Check every parameter."""
         values = {name: self.value(name) for name in self.TABLE}
         sizes, doses = values["leafSizes"], values["doses"]
+        members = check_members(values["outcomeMembers"])
+        if values["outcomeModel"] == "members" and not members:
+            raise ValueError(
+                "The 'outcomeMembers' parameter must hold a regressor with outcomeModel='members'. "
+                "Got none instead."
+            )
         return FitSettings(
             n_trees=values["nTrees"],
             nuisance_trees=values["nuisanceTrees"],
@@ -101,11 +126,13 @@ class GeneralizedCausalForest(
             n_rounds=values["nRounds"],
             n_folds=values["nFolds"],
             outcome_model=values["outcomeModel"],
+            outcome_members=members,
             correction=values["correction"],
             basis=values["basis"],
             sample_fraction=values["sampleFraction"],
             honesty_fraction=values["honestyFraction"],
             max_bins=values["maxBins"],
+            overlap=values["overlap"],
             doses=None if doses is None else tuple(doses),
             baseline=values["baseline"],
             mode=values["growth"],

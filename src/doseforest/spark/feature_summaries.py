@@ -54,7 +54,7 @@ class FeatureSummaries:
 
 def summarise_features(units: Units, max_bins: int) -> FeatureSummaries:
     """Place the bins and knots of all features."""
-    n_features, n_rows, seed = units.n_features, units.n_rows, units.seed
+    n_features, n_rows, seed = units.n_numbers, units.n_rows, units.seed
     n_reducers = min(n_features, max(1, units.context.defaultParallelism))
     with described(units.context, "quantiles of the features"):
         columns = units.blocks.flatMap(lambda block: _columns(block, n_rows, seed, max_bins))
@@ -74,11 +74,11 @@ def _columns(
     block: UnitBlock, n_rows: int, seed: int, max_bins: int
 ) -> Iterator[tuple[int, _Column]]:
     kept = sampled_ids(block.ids, n_rows, seed)
-    sample = block.X if kept is None else block.X[kept]
+    sample = block.numbers if kept is None else block.numbers[kept]
     weights = block.weights
     if weights is not None and kept is not None:
         weights = weights[kept]
-    for feature, column in enumerate(block.X.T):
+    for feature, column in enumerate(block.numbers.T):
         missing = np.isnan(column)
         levels = np.unique(column[~missing])
         yield (

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.corrections.projection import fit_projection
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
 from doseforest.data.training_rows import TrainingRows
@@ -15,23 +16,35 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.plan import fit_basis
 from doseforest.inspection.effect_importance import correction_importance
+from doseforest.inspection.overlap_report import OverlapReport
+from doseforest.nuisance.category_encoding import CategoryEncoder
+from doseforest.nuisance.encoded_models import EncodedModel
+from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.nuisance.spline_model import SplineCore
 from doseforest.prediction.effect_forest import (
     CorrectedOutcome,
     Correction,
     EffectForest,
     NoCorrection,
 )
-from doseforest.spark.averages import average_curve
+from doseforest.spark.average_intervals import plain_average
+from doseforest.spark.averages import average_curve, average_interval
+from doseforest.spark.category_sums import encode_units, split_features
 from doseforest.spark.conditional_means import MeanFitter
+from doseforest.spark.dose_density import fit_dose_density
 from doseforest.spark.engine import GrowthLimits, GrowthReport
 from doseforest.spark.feature_summaries import summarise_features
-from doseforest.spark.fold_forests import ForestWork, bin_units
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
 from doseforest.spark.forests import ForestPlan
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
+from doseforest.spark.members import fit_given
 from doseforest.spark.outcome import fit_outcomes
+from doseforest.spark.overlap import measure_overlap, warn_of_overlap
 from doseforest.spark.sieve import SieveFit
 from doseforest.spark.spline_sums import fit_cores
+from doseforest.spark.stored_overlap import plain_report
+from doseforest.spark.treatment_ratios import add_ratios
 from doseforest.spark.units import UnitBlock, Units, add_up
 from doseforest.treatments.grids import DoseRange
 from doseforest.treatments.splines import Spline
@@ -52,11 +65,13 @@ class FitSettings:
     n_rounds: int = 2
     n_folds: int = 4
     outcome_model: str = "stack"
+    outcome_members: tuple[Any, ...] = ()  # regressors of Spark ML
     correction: str = "orthogonal"
     basis: str = "auto"
     sample_fraction: float = 0.7
     honesty_fraction: float = 0.5
     max_bins: int = 64
+    overlap: bool = True
     doses: tuple[float, ...] | None = None
     baseline: float | None = None
     mode: str = "hybrid"
@@ -88,6 +103,8 @@ class FitReport:
     doses: FloatArray  # (n_doses,)
     average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
     importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
+    overlap: OverlapReport | None  # where it was asked for
+    average: AverageDoseResponse | None  # with standard errors, where the overlap is known
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -100,6 +117,8 @@ class FitReport:
             "doses": self.doses.tolist(),
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
+            "overlap": None if self.overlap is None else plain_report(self.overlap),
+            "average": None if self.average is None else plain_average(self.average),
         }
 
 
@@ -113,9 +132,12 @@ def fit_units(
     sample = _dose_sample(units)
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
     grid = choose_grid(sample, settings.doses, baseline)
+    counts = {feature: len(labels) for feature, labels in summary.categories.items()}
+    encoder = encode_units(units, counts)
     features = summarise_features(units, settings.max_bins)
     with_dose = _with_dose(features.bins, sample, settings.max_bins)
-    bin_units(units, with_dose)
+    covariates = split_features(features.bins, encoder, counts)
+    bin_units(units, with_dose, covariates)
     on_progress(1)
 
     limits = {"mode": settings.mode, "limits": settings.limits}
@@ -132,10 +154,22 @@ def fit_units(
         on_progress,
     )
     weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
-    spline = Spline().fit(sample.dose, sample.weights)
-    cores = fit_cores(units, features, spline, float(total / weight))
+    means = MeanFitter(units, features.terms, covariates)
+    overlap = ratios = None
+    if settings.overlap:
+        density = fit_dose_density(units, means, sample, nuisances)
+        ratios = add_ratios(units, density, sample, (summary.lowest_dose, summary.highest_dose))
+        overlap = measure_overlap(units, density, ratios, sample, grid, summary)
+        warn_of_overlap(overlap, grid)
+    cores: tuple[SplineCore, ...] = ()
+    if settings.outcome_model != "members":
+        spline = Spline().fit(sample.dose, sample.weights)
+        cores = fit_cores(units, features, spline, float(total / weight))
     on_progress(1)
-    outcomes = fit_outcomes(units, cores, with_dose, settings.outcome_model, nuisances)
+    given = fit_given(units, settings.outcome_members)
+    outcomes = fit_outcomes(
+        units, cores, BinnedFeatures(with_dose), settings.outcome_model, nuisances, given
+    )
 
     correction: Correction = NoCorrection()
     growth = {"nuisances": nuisances.report}
@@ -148,8 +182,8 @@ def fit_units(
             outcomes=outcomes,
             basis=basis,
             projection=fit_projection(basis, sample.dose, sample.weights),
-            bins=features.bins,
-            means=MeanFitter(units, features.terms, features.bins),
+            splits=covariates,
+            means=means,
             plan=ForestPlan(
                 max(1, round(settings.n_trees / len(sizes))),
                 sizes[0],
@@ -167,7 +201,7 @@ def fit_units(
         rounds = tuple(own.report() for own in correction.rounds)
         growth["correction"] = fit.report
     forest = EffectForest(
-        (CorrectedOutcome(outcomes.full, correction),),
+        (CorrectedOutcome(_for_new_units(outcomes.full, encoder), correction),),
         n_features=units.n_features,
         feature_names=summary.names,
         effect_columns=np.arange(units.n_features),
@@ -176,21 +210,38 @@ def fit_units(
         support=DoseRange(summary.lowest_dose, summary.highest_dose),
         bounded=summary.binary,
         n_jobs=1,
+        categories=summary.categories,
     )
-    average = average_curve(units, outcomes, correction, grid)
-    importance = correction_importance(forest).values
+    interval = None
+    if ratios is not None:
+        interval = average_interval(units, outcomes, correction, ratios, grid)
     return forest, FitReport(
-        units.n_rows, outcomes.weights, sizes, rounds, growth, grid, average, importance
+        n_rows=units.n_rows,
+        outcome_weights=outcomes.weights,
+        leaf_sizes=sizes,
+        rounds=rounds,
+        growth=growth,
+        doses=grid,
+        average_curve=average_curve(units, outcomes, correction, grid),
+        importance=correction_importance(forest).values,
+        overlap=overlap,
+        average=interval,
     )
 
 
 def n_steps(settings: FitSettings) -> int:
     """Steps that a fit tells of its progress."""
     steps = 2 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
+    if settings.overlap:
+        steps += 2 * settings.n_folds
     if settings.correction == "orthogonal":
         n_sizes = len(settings.leaf_sizes or LEAF_SIZES)
         steps += settings.n_folds + settings.n_rounds * (settings.n_folds + n_sizes)
     return steps
+
+
+def _for_new_units(outcome: OutcomeModel, encoder: CategoryEncoder | None) -> OutcomeModel:
+    return outcome if encoder is None else EncodedModel(encoder, outcome)
 
 
 def _outcome_sums(block: UnitBlock) -> tuple[Any, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from doseforest import _core
 from doseforest.data.binning import FeatureBins
-from doseforest.dtypes import LEAF, BinArray, FloatArray, bin_dtype
+from doseforest.data.table import ArrayTable, Categories
+from doseforest.dtypes import LEAF, BinArray, FloatArray
 from doseforest.nuisance.tree_ensemble import TreeEnsemble
 from doseforest.prediction.forest import Forest
 from doseforest.spark.engine import GrowthReport
@@ -18,7 +19,27 @@ from doseforest.spark.jobs import at_once
 from doseforest.spark.units import UnitBlock, Units
 
 Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
-BINS = "bins"  # the column of the bins: of the covariates, then of the dose
+BINS = "bins"  # the column of the bins: of the covariates as numbers, then of the dose
+CODE_BINS = "code bins"  # of the covariates with codes, where some are categorical
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedFeatures:
+    """What trees split on."""
+
+    bins: FeatureBins
+    column: str = BINS  # of the blocks
+    counts: Mapping[int, int] = field(default_factory=dict)  # codes of each categorical feature
+
+    def of(self, block: UnitBlock) -> BinArray:
+        """Bins of the rows of a block."""
+        own: BinArray = np.ascontiguousarray(block[self.column][:, : self.bins.n_features])
+        return own
+
+    @property
+    def categories(self) -> Categories:
+        """Labels of the categorical features: their codes."""
+        return {feature: tuple(range(n_codes)) for feature, n_codes in self.counts.items()}
 
 
 @dataclass(slots=True, eq=False)
@@ -30,37 +51,56 @@ class ForestWork:
     on_progress: Callable[[int], None] = lambda done: None
 
 
-def bin_units(units: Units, bins: FeatureBins) -> None:
-    """Add the bins of the covariates and of the dose to every block."""
+def bin_units(units: Units, bins: FeatureBins, covariates: BinnedFeatures) -> None:
+    """Add the bins of the covariates and of the dose to every block.
+
+    Parameters
+    ----------
+    bins : FeatureBins
+        Of the covariates as numbers, then of the dose.
+    covariates : BinnedFeatures
+        Covariates with codes, where some are categorical.
+    """
 
     def binned(block: UnitBlock) -> dict[str, BinArray]:
-        table = np.column_stack([block.X, block.dose])
-        out: BinArray = np.empty(table.shape, bin_dtype(int(bins.n_bins.max(initial=0))))
-        _core.bin_values(np.ascontiguousarray(table), bins.edges, bins.edge_starts, 1, out)
-        return {BINS: out}
+        found = {BINS: _bin(bins, np.column_stack([block.numbers, block.dose]))}
+        if covariates.column != BINS:
+            found[covariates.column] = _bin(covariates.bins, block.X)
+        return found
 
     units.add("bin the rows", binned)
 
 
+def _bin(bins: FeatureBins, table: FloatArray) -> BinArray:
+    return bins.transform(ArrayTable(table, block_rows=max(1, len(table))))
+
+
 def fold_forests(
-    units: Units, bins: FeatureBins, work: ForestWork, targets: Callable[[int], Targets]
+    units: Units,
+    splits: BinnedFeatures,
+    work: ForestWork,
+    targets: Callable[[int], Targets],
+    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None = None,
 ) -> tuple[Forest, ...]:
     """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
 
     Parameters
     ----------
-    bins : FeatureBins
-        Of the covariates, and of the dose where trees may split on it.
+    splits : BinnedFeatures
+        Covariates, and the dose where trees may split on it.
     targets : callable
         From a fold to what trees without it predict.
+    chosen : callable, optional
+        Marks the rows to grow from; by default all.
     """
     each = max(1, -(-work.plan.n_trees // units.n_folds))
 
     def grown(fold: int) -> Forest:
         forest, report = distributed_forest(
-            units.blocks.map(_rows_outside(fold, targets(fold), bins.n_features)),
-            bins,
+            units.blocks.map(_rows_outside(fold, targets(fold), splits, chosen)),
+            splits.bins,
             replace(work.plan, n_trees=each, seed=work.plan.seed + fold),
+            categories=splits.categories,
             keep=units.kept.keep,
             release=units.kept.release,
         )
@@ -71,12 +111,19 @@ def fold_forests(
     return tuple(at_once(grown, range(units.n_folds)))
 
 
-def _rows_outside(fold: int, target: Targets, n_features: int) -> Callable[[UnitBlock], ForestRows]:
+def _rows_outside(
+    fold: int,
+    target: Targets,
+    splits: BinnedFeatures,
+    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None,
+) -> Callable[[UnitBlock], ForestRows]:
     def rows(block: UnitBlock) -> ForestRows:
         kept = block.folds != fold
+        if chosen is not None:
+            kept &= chosen(block)
         values = target(block)[kept]
         return ForestRows(
-            bins=np.ascontiguousarray(block[BINS][kept, :n_features]),
+            bins=splits.of(block)[kept],
             ids=block.ids[kept],
             weights=None if block.weights is None else block.weights[kept],
             curves=values,

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from doseforest.data.binning import FeatureBins
 from doseforest.data.exact_grid import grid_steps, padded_width
 from doseforest.data.sampling import Honesty, SamplingPlan
+from doseforest.data.table import Categories
 from doseforest.dtypes import BinArray, ChannelArray, FloatArray, IntArray
 from doseforest.growth.grower import StopRules
 from doseforest.growth.statistic import MeanCurveStatistic, rounding_noise
@@ -90,6 +92,7 @@ def distributed_forest(
     plan: ForestPlan,
     *,
     names: tuple[str, ...] | None = None,
+    categories: Categories | None = None,
     keep: Callable[[Any], Any] = lambda data: data,
     release: Callable[[Any], None] = lambda data: None,
     on_progress: Callable[[int], None] = lambda done: None,
@@ -109,6 +112,7 @@ def distributed_forest(
             plan=plan.sampling(),
             n_bins=bins.n_bins,
             mtry=bins.n_features if plan.mtry is None else plan.mtry,
+            categorical=_marks(categories, bins.n_features),
         )
         return grow_forest(
             blocks,
@@ -118,10 +122,20 @@ def distributed_forest(
             mode=plan.mode,
             limits=plan.limits,
             names=names,
+            categories=categories,
             on_progress=on_progress,
         )
     finally:
         release(blocks)
+
+
+def _marks(categories: Categories | None, n_features: int) -> NDArray[np.uint8] | None:
+    """1 for each categorical feature; None where there is none."""
+    if not categories:
+        return None
+    marks = np.zeros(n_features, np.uint8)
+    marks[list(categories)] = 1
+    return marks
 
 
 def _lay_out(rows: Any) -> tuple[_Layout, MeanCurveStatistic]:

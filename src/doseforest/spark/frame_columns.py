@@ -5,23 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from doseforest.data.table import Categories
+from doseforest.spark.category_columns import CategoryPlaces, category_places, is_text
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Names of the columns that a fit reads; None where there is none."""
 
-    features: str | tuple[str, ...]  # a column of vectors or arrays, or columns of numbers
+    features: str | tuple[str, ...]  # a column of vectors or arrays, or columns of one feature
     treatment: str
     label: str
     weight: str | None = None
     group: str | None = None
     row_id: str | None = None
+    categorical: tuple[str, ...] = ()  # features whose numbers are codes of categories
 
 
 def check_columns(frame: Any, columns: Columns) -> None:
     """Check that the columns are there and of the right type; runs no job."""
     _check_session(frame)
     check_features(frame, columns.features)
+    names = feature_names(frame, columns.features)
+    category_places(frame, columns.features, names, columns.categorical)
     for parameter, name in (
         ("treatmentCol", columns.treatment),
         ("labelCol", columns.label),
@@ -60,30 +66,44 @@ def check_numeric(frame: Any, parameter: str, name: str) -> None:
     if not isinstance(kind, NumericType | BooleanType):
         raise TypeError(
             f"The {parameter!r} column {name!r} must hold numbers. "
-            f"Got {kind.simpleString()} instead.{_cure(kind)}"
+            f"Got {kind.simpleString()} instead."
         )
 
 
-def _cure(kind: Any) -> str:
-    if kind.simpleString() != "string":
-        return ""
-    return " Turn text into numbers first, as by StringIndexer and OneHotEncoder or TargetEncoder."
+def check_features(
+    frame: Any, features: str | tuple[str, ...], categories: Categories | None = None
+) -> None:
+    """Refuse features that are not there, or are neither numbers nor text.
 
-
-def check_features(frame: Any, features: str | tuple[str, ...]) -> None:
-    """Refuse features that are not there or are no numbers."""
+    With `categories`, those that a model was trained with: text must be where it was.
+    """
     if isinstance(features, str):
         kind = column_type(frame, "featuresCol", features)
         if not (is_vector(kind) or _is_array_of_numbers(kind)):
             raise TypeError(
                 f"The 'featuresCol' column {features!r} must hold vectors or arrays of numbers. "
-                f"Got {kind.simpleString()} instead; name columns of numbers by 'featureCols'."
+                f"Got {kind.simpleString()} instead; name columns by 'featureCols'."
+            )
+        if categories is not None and CategoryPlaces.of_labels(categories).texts:
+            raise TypeError(
+                "The 'featureCols' parameter must name the columns: some were text in training. "
+                f"Got the vectors of 'featuresCol' {features!r} instead."
             )
         return
     if not features:
         raise ValueError("The 'featureCols' parameter must name a column. Got [] instead.")
-    for name in features:
-        check_numeric(frame, "featureCols", name)
+    texts = None if categories is None else CategoryPlaces.of_labels(categories).texts
+    for place, name in enumerate(features):
+        kind = column_type(frame, "featureCols", name)
+        if not is_text(frame, name):
+            check_numeric(frame, "featureCols", name)
+        unlabelled = categories is not None and categories.get(place) == ()  # all null in training
+        if texts is not None and not unlabelled and is_text(frame, name) != (place in texts):
+            raise TypeError(
+                f"The 'featureCols' column {name!r} must hold "
+                f"{'text' if place in texts else 'numbers'}, as in training. "
+                f"Got {kind.simpleString()} instead."
+            )
 
 
 def _check_id(frame: Any, parameter: str, name: str) -> None:
@@ -109,15 +129,33 @@ def _is_array_of_numbers(kind: Any) -> bool:
 
 
 def features_array(frame: Any, features: str | tuple[str, ...]) -> Any:
-    """Column expression: the features of a row as one array of doubles."""
+    """Column expression: the features of a row as one array of doubles, null where one is text."""
     from pyspark.ml.functions import vector_to_array
     from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 
     if not isinstance(features, str):
-        return F.array(*(column(name).cast("double") for name in features))
+        nothing = F.lit(None).cast("double")
+        return F.array(
+            *(nothing if is_text(frame, own) else column(own).cast("double") for own in features)
+        )
     if is_vector(frame.schema[features].dataType):
         return vector_to_array(column(features))
     return column(features).cast("array<double>")
+
+
+def text_places(frame: Any, features: str | tuple[str, ...]) -> tuple[int, ...]:
+    """Places of the features that are text, in the order of `texts_array`."""
+    named = () if isinstance(features, str) else features
+    return tuple(place for place, name in enumerate(named) if is_text(frame, name))
+
+
+def texts_array(frame: Any, features: str | tuple[str, ...]) -> Any:
+    """Column expression: the features of a row that are text as one array."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    named = () if isinstance(features, str) else features
+    own = [column(name).cast("string") for name in named if is_text(frame, name)]
+    return F.array(*own).cast("array<string>")
 
 
 def column(name: str) -> Any:

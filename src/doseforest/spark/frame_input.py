@@ -6,15 +6,23 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from doseforest.data.exact_grid import grid_steps
+from doseforest.data.table import Categories
 from doseforest.data.training_rows import FEWEST_ROWS
 from doseforest.dtypes import ChannelArray, FloatArray
-from doseforest.spark.frame_columns import Columns, column, features_array
+from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
+from doseforest.spark.frame_columns import (
+    Columns,
+    column,
+    feature_names,
+    features_array,
+    texts_array,
+)
 from doseforest.spark.jobs import described
 from doseforest.spark.units import UnitBlock, add_up, fold_of
 
@@ -32,10 +40,13 @@ class FrameSummary:
     highest_dose: float
     binary: bool  # all outcomes are zeros and ones
     heaviest: float | None  # None: no weights, or all equal
+    treatment: str = "dose"  # name of the column
+    categories: Categories = field(default_factory=dict)  # labels of the categorical features
+    text_places: tuple[int, ...] = ()  # features that are text
 
 
 def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> Any:
-    """The columns of a fit under fixed names: features, dose, y, w, id."""
+    """The columns of a fit under fixed names: features, texts, dose, y, w, id."""
     from pyspark.sql import functions as F  # noqa: N812
 
     group_or_id = columns.group or columns.row_id
@@ -48,6 +59,7 @@ def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> An
     weight = F.lit(1.0) if columns.weight is None else column(columns.weight).cast("double")
     selected = frame.select(
         features_array(frame, columns.features).alias("features"),
+        texts_array(frame, columns.features).alias("texts"),
         column(columns.treatment).cast("double").alias("dose"),
         column(columns.label).cast("double").alias("y"),
         weight.alias("w"),
@@ -104,6 +116,7 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
         highest_dose=float(found["highest"]),
         binary=found["other_y"] == 0,
         heaviest=float(found["heaviest"]) if weighted and not equal else None,
+        treatment=columns.treatment,
     )
 
 
@@ -150,15 +163,25 @@ def _refuse_values(found: Any, columns: Columns) -> None:
         )
 
 
+def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSummary) -> FrameSummary:
+    """The summary of a prepared frame with the labels of its categories, in another job."""
+    places = category_places(
+        frame, columns.features, feature_names(frame, columns.features), columns.categorical
+    )
+    labels = learn_labels(prepared, places, summary.names)
+    return replace(summary, categories=labels, text_places=places.texts)
+
+
 def unit_blocks(frame: Any, summary: FrameSummary, n_folds: int, seed: int) -> Any:
     """RDD of one `UnitBlock` for every partition of a prepared frame."""
     n_features, weighted = summary.n_features, summary.heaviest is not None
+    labels = summary.text_places, summary.categories
 
     def pickled(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            block = _block(batch, n_features, weighted, n_folds, seed)
+            block = _block(batch, n_features, labels, weighted, n_folds, seed)
             data = pickle.dumps(block, protocol=pickle.HIGHEST_PROTOCOL)
             yield pa.RecordBatch.from_pydict({"block": pa.array([data], pa.large_binary())})
 
@@ -181,7 +204,14 @@ def without_pandas_warning() -> Iterator[None]:
         yield
 
 
-def _block(batch: Any, n_features: int, weighted: bool, n_folds: int, seed: int) -> UnitBlock:
+def _block(
+    batch: Any,
+    n_features: int,
+    labels: tuple[tuple[int, ...], Categories],
+    weighted: bool,
+    n_folds: int,
+    seed: int,
+) -> UnitBlock:
     def numbers(name: str) -> FloatArray:
         return np.array(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
 
@@ -189,6 +219,7 @@ def _block(batch: Any, n_features: int, weighted: bool, n_folds: int, seed: int)
     kept = weights > 0
     flat = batch.column("features").flatten().to_numpy(zero_copy_only=False)
     X = np.array(flat, np.float64).reshape(len(weights), n_features)
+    X = coded_rows(X, batch.column("texts"), *labels)
     ids = np.array(batch.column("id").to_numpy(zero_copy_only=False), np.int64)[kept]
     return UnitBlock(
         X=X[kept],

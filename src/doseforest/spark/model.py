@@ -9,13 +9,24 @@ import numpy as np
 from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
 
+from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.dtypes import FloatArray
+from doseforest.inspection.overlap_report import OverlapReport
 from doseforest.prediction.effect_forest import EffectForest
-from doseforest.spark.frame_columns import check_features, check_numeric, column, features_array
+from doseforest.spark.average_intervals import read_average
+from doseforest.spark.frame_columns import (
+    check_features,
+    check_numeric,
+    column,
+    features_array,
+    text_places,
+    texts_array,
+)
 from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
 from doseforest.spark.persistence import ForestReader, ForestWriter
-from doseforest.spark.scoring import STRUCT, answers
+from doseforest.spark.scoring import STRUCT, answers, served
+from doseforest.spark.stored_overlap import read_report
 from doseforest.treatments.grids import check_doses
 
 ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
@@ -48,7 +59,7 @@ class GeneralizedCausalForestModel(
         Parameters
         ----------
         forest : GeneralizedCausalForest, EffectForest or DistilledForest
-            Of doses with one component, and of features that are numbers.
+            Of doses with one component.
         **params
             Of the model, as ``featureCols``; by default the names of the forest's features.
         """
@@ -59,13 +70,13 @@ class GeneralizedCausalForestModel(
                     "The 'forest' parameter must be a fitted forest of effects. "
                     f"Got {type(forest).__name__} instead."
                 )
-        if own.support.n_components != 1 or getattr(own, "forest", own).categories:
+        if own.support.n_components != 1:
             raise ValueError(
-                "The 'forest' parameter must have doses of one component and features that are "
-                "numbers, for Spark. Got several components or categories instead."
+                "The 'forest' parameter must have doses of one component, for Spark. "
+                f"Got {own.support.n_components} components instead."
             )
         model = GeneralizedCausalForestModel(own)
-        names = getattr(own, "forest", own).feature_names
+        names = served(own).feature_names
         if names is not None and not {"featuresCol", "featureCols"} & set(params):
             params = {"featureCols": list(names), **params}
         model._set(**params)
@@ -89,6 +100,32 @@ class GeneralizedCausalForestModel(
     def summary(self) -> dict[str, Any]:
         """What the fit found and did, as plain values; empty for a forest from elsewhere."""
         return {} if self._summary is None else self._summary
+
+    def overlapReport(self) -> OverlapReport:  # noqa: N802
+        """Whether the training rows can answer: who could have had which dose, weights, balance.
+
+        ``print(report)`` shows tables and what is wrong, ``report.plot()`` draws them.
+        """
+        stored = self.summary.get("overlap")
+        if stored is None:
+            raise ValueError(
+                "The model must be fitted on Spark with overlap=True to report on the overlap. "
+                "Got one without a report instead."
+            )
+        return read_report(stored)
+
+    def averageCurve(self) -> AverageDoseResponse:  # noqa: N802
+        """Average dose-response of the training rows, doubly robust, with ``interval()``.
+
+        At the doses of the fit. Standard errors are by groups where the fit had any.
+        """
+        stored = self.summary.get("average")
+        if stored is None:
+            raise ValueError(
+                "The model must be fitted on Spark with overlap=True for intervals of averages. "
+                "Got one without them instead."
+            )
+        return read_average(stored)
 
     @property
     def _fitted(self) -> Any:
@@ -137,16 +174,19 @@ class GeneralizedCausalForestModel(
         from pyspark.sql import functions as F  # noqa: N812
 
         features, treatment = self.checked_features(), self.value("treatmentCol")
-        check_features(dataset, features)
+        check_features(dataset, features, served(self._fitted).categories)
         own = F.lit(None).cast("double")
         if treatment in dataset.columns:
             check_numeric(dataset, "treatmentCol", treatment)
             own = column(treatment).cast("double")
         doses, baseline = self._asked()
         named = features if isinstance(features, str) else ", ".join(features)
-        score = answers(self._broadcast(dataset), doses, baseline, named, _n_features(self._fitted))
+        n_features = int(served(self._fitted).n_features)
+        places = text_places(dataset, features)
+        score = answers(self._broadcast(dataset), doses, baseline, named, n_features, places)
+        rows = features_array(dataset, features), texts_array(dataset, features)
         with without_pandas_warning():
-            answer = F.arrow_udf(score, STRUCT)(features_array(dataset, features), own)
+            answer = F.arrow_udf(score, STRUCT)(*rows, own)
         return dataset.withColumn(ANSWER, answer)
 
     def _asked(self) -> tuple[FloatArray, float]:
@@ -166,10 +206,6 @@ class GeneralizedCausalForestModel(
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_sent": None}
-
-
-def _n_features(forest: Any) -> int:
-    return int(getattr(forest, "forest", forest).n_features)  # of a distilled forest, its own
 
 
 def _single_threaded(forest: Any) -> Any:

@@ -1,23 +1,29 @@
-"""The outcome model of a cluster: the spline core and forests of our own engine, stacked."""
+"""The outcome model of a cluster: the spline core, our own forests and other members, stacked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
 from doseforest.nuisance.outcome_stack import convex_weights
 from doseforest.nuisance.spline_model import SplineCore
-from doseforest.spark.fold_forests import ForestWork, Targets, as_ensemble, fold_forests
+from doseforest.spark.fold_forests import (
+    BinnedFeatures,
+    ForestWork,
+    Targets,
+    as_ensemble,
+    fold_forests,
+)
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.units import UnitBlock, Units, triangle
 
-OUTCOME_MODELS = ("stack", "core")
+OUTCOME_MODELS = ("stack", "core", "members")
+Members = dict[str, OutcomeModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,53 +54,73 @@ def by_fold(
 
 def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
     """Predictions at the rows' own doses."""
-    return model.predict(block.X[rows], block.dose[rows])
+    return model.predict(block.numbers[rows], block.dose[rows])
 
 
 def fit_outcomes(
     units: Units,
     cores: tuple[SplineCore, ...],
-    bins: FeatureBins,
+    splits: BinnedFeatures,
     kind: str,
     work: ForestWork,
+    given: Sequence[Members] = (),
 ) -> FoldOutcomes:
     """Stack the cores with forests of the outcome and of what the cores leave.
 
     Parameters
     ----------
     cores : tuple of SplineCore
-        Without each fold, and last of all rows.
-    bins : FeatureBins
-        Of covariates and dose.
-    kind : {"stack", "core"}
+        Without each fold, and last of all rows; none with "members".
+    splits : BinnedFeatures
+        Covariates, as numbers, and dose.
+    kind : {"stack", "core", "members"}
+    given : sequence of mappings
+        A user's members, without each fold and last of all rows.
     """
-    *without, full = cores
-    if kind == "core":
-        return FoldOutcomes(tuple(without), full, {"core": 1.0})
-    n_features = units.n_features
-    residual = fold_forests(units, bins, work, lambda fold: _residual_of(without[fold]))
-    plain = fold_forests(units, bins, work, lambda fold: _outcome)
-
-    def members(core: SplineCore, left: Any, own: Any) -> dict[str, OutcomeModel]:
-        return {
-            "core": core,
-            "core and forest": BoostedCore(core, as_ensemble(left, n_features)),
-            "forest": as_ensemble(own, n_features),
-        }
-
-    apart = [
-        members(core, [left], [own])
-        for core, left, own in zip(without, residual, plain, strict=True)
-    ]
-    whole = members(full, residual, plain)
+    *apart, whole = [dict(own) for own in given] or [{} for _ in range(units.n_folds + 1)]
+    if kind == "stack":
+        *apart, whole = _with_forests(units, cores, splits, work, [*apart, whole])
+    elif kind == "core":
+        *apart, whole = [{"core": c, **own} for c, own in zip(cores, [*apart, whole], strict=True)]
+    if len(whole) == 1:
+        ((name, full),) = whole.items()
+        return FoldOutcomes(tuple(own[name] for own in apart), full, {name: 1.0})
     shares = _shares(units, apart)
     weights = dict(zip(whole, shares.tolist(), strict=True))
     return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
 
 
+def _with_forests(
+    units: Units,
+    cores: tuple[SplineCore, ...],
+    splits: BinnedFeatures,
+    work: ForestWork,
+    given: list[Members],
+) -> list[Members]:
+    """The cores, forests of what they leave, and forests of the outcome, before other members."""
+    *without, full = cores
+    residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
+    plain = fold_forests(units, splits, work, lambda fold: _outcome)
+    n_features = units.n_numbers
+
+    def members(core: SplineCore, left: Any, own: Any, others: Members) -> Members:
+        return {
+            "core": core,
+            "core and forest": BoostedCore(core, as_ensemble(left, n_features)),
+            "forest": as_ensemble(own, n_features),
+            **others,
+        }
+
+    apart = [
+        members(core, [left], [own], others)
+        for core, left, own, others in zip(without, residual, plain, given[:-1], strict=True)
+    ]
+    return [*apart, members(full, residual, plain, given[-1])]
+
+
 def _residual_of(core: SplineCore) -> Targets:
     def left(block: UnitBlock) -> FloatArray:
-        return (block.y - core.predict(block.X, block.dose))[:, None]
+        return (block.y - core.predict(block.numbers, block.dose))[:, None]
 
     return left
 
@@ -103,7 +129,7 @@ def _outcome(block: UnitBlock) -> FloatArray:
     return block.y[:, None]
 
 
-def _shares(units: Units, apart: list[dict[str, OutcomeModel]]) -> FloatArray:
+def _shares(units: Units, apart: list[Members]) -> FloatArray:
     """Convex weights of the members, by the squared error out of fold."""
     by_member = [tuple(own[name] for own in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:

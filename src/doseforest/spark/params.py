@@ -50,7 +50,7 @@ def _name(doc: str, default: str | None = None) -> Parameter:
 INPUTS: dict[str, Parameter] = {
     "featuresCol": _name("column of feature vectors or arrays", "features"),
     "featureCols": Parameter(
-        "columns of numbers that are the features, in place of featuresCol",
+        "columns that are the features, in place of featuresCol; text is categorical",
         TypeConverters.toListString,
     ),
     "treatmentCol": _name("column of the observed doses", "treatment"),
@@ -77,6 +77,11 @@ ANSWERS: dict[str, Parameter] = {
 }
 TRAINING: dict[str, Parameter] = {
     "labelCol": _name("column of the outcomes", "label"),
+    "categoricalCols": Parameter(
+        "features of whole numbers that are codes of categories; text and what a StringIndexer "
+        "made are categorical by themselves",
+        TypeConverters.toListString,
+    ),
     "weightCol": _name("column of row weights; a row of weight 0 is as good as absent"),
     "groupCol": _name("column of groups: rows of a group share a fold and enter a tree together"),
     "rowIdCol": _name(
@@ -95,7 +100,15 @@ TRAINING: dict[str, Parameter] = {
     "nRounds": _count("rounds of correction", 2, 1, 100),
     "nFolds": _count("folds of cross-fitting", 4, 3, 100),
     "outcomeModel": _choice(
-        "the spline core stacked with forests, or the core alone", "stack", OUTCOME_MODELS
+        "the spline core stacked with forests, or the core alone; outcomeMembers join either, or "
+        "are all there is with 'members'",
+        "stack",
+        OUTCOME_MODELS,
+    ),
+    "outcomeMembers": Parameter(
+        "regressors of Spark ML or xgboost.spark for the outcome given features and dose: "
+        "DecisionTreeRegressor, RandomForestRegressor, GBTRegressor, SparkXGBRegressor",
+        TypeConverters.identity,
     ),
     "correction": _choice(
         "what corrects the outcome model: honest forests of orthogonal scores, or nothing",
@@ -106,6 +119,12 @@ TRAINING: dict[str, Parameter] = {
     "sampleFraction": _share("share of the rows that a tree of the correction sees", 0.7),
     "honestyFraction": _share("share of these that grow the tree; the rest fill its leaves", 0.5),
     "maxBins": _count("bins of a feature", 64, 2, 255),
+    "overlap": Parameter(
+        "measure who could have had which dose, and warn of doses that hardly anyone could have "
+        "had; needs the density of the dose",
+        TypeConverters.toBoolean,
+        True,
+    ),
     "growth": _choice(
         "how trees are grown: in tasks where their rows fit one, above that in rounds of summed "
         "histograms; or all in rounds, or all in tasks. The trees are the same",

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from doseforest.data.table import ArrayTable
 from doseforest.dtypes import FloatArray
+from doseforest.spark.category_columns import coded_rows
 from doseforest.treatments.grids import SUPPORT_SLACK
 
 STRUCT = "struct<prediction:double,curve:array<double>,effect:array<double>>"
 
 
 def answers(
-    sent: Any, doses: FloatArray, baseline: float, column: str, n_features: int
-) -> Callable[[Any, Any], Any]:
-    """Function of Arrow arrays of features and own doses to structs of answers.
+    sent: Any,
+    doses: FloatArray,
+    baseline: float,
+    column: str,
+    n_features: int,
+    text_places: tuple[int, ...] = (),
+) -> Callable[[Any, Any, Any], Any]:
+    """Function of Arrow arrays of features, texts and own doses to structs of answers.
 
     Parameters
     ----------
@@ -24,13 +32,15 @@ def answers(
     doses : array of shape (n_doses,)
     column : str
         Where the features come from, for messages.
+    text_places : tuple of int
+        Features that are text.
     """
 
-    def score(features: Any, dose: Any) -> Any:
+    def score(features: Any, texts: Any, dose: Any) -> Any:
         import pyarrow as pa
 
-        X = _table(features, column, n_features)
         forest = sent.value
+        X = _units(forest, _table(features, column, n_features), texts, text_places)
         curves = np.asarray(forest.dose_response(X, np.append(doses, baseline)))
         at_doses = curves[:, :-1]
         parts = [
@@ -43,7 +53,7 @@ def answers(
     import pyarrow
 
     # Spark tells kinds of functions apart by their types, and wants the types themselves.
-    names = ("features", "dose", "return")
+    names = ("features", "texts", "dose", "return")
     score.__annotations__ = dict.fromkeys(names, pyarrow.Array)
     return score
 
@@ -64,14 +74,27 @@ def _table(features: Any, column: str, n_features: int) -> FloatArray:
     return np.array(flat, np.float64).reshape(len(features), n_features)
 
 
-def _own(forest: Any, X: FloatArray, dose: Any) -> FloatArray:
+def _units(forest: Any, values: FloatArray, texts: Any, text_places: tuple[int, ...]) -> ArrayTable:
+    """The rows as the forest knows them: codes in the place of categories."""
+    known = served(forest)
+    coded = coded_rows(values, texts, text_places, known.categories, known.feature_names)
+    return ArrayTable(coded, known.feature_names, categories=known.categories)
+
+
+def served(forest: Any) -> Any:
+    """What knows names and categories: of a distilled forest, the forest of curves in it."""
+    return getattr(forest, "forest", forest)
+
+
+def _own(forest: Any, X: ArrayTable, dose: Any) -> FloatArray:
     """Expected outcome at each row's own dose; NaN where it has none, or none in the support."""
     own = np.array(dose.to_numpy(zero_copy_only=False), np.float64)
     out = np.full(len(own), np.nan)
     known = np.isfinite(own)
     known[known] = forest.support.contains(own[known], SUPPORT_SLACK)
     if known.any():
-        out[known] = np.asarray(forest.dose_response(X[known], own[known][:, None]))[:, 0]
+        units = replace(X, values=X.values[known])
+        out[known] = np.asarray(forest.dose_response(units, own[known][:, None]))[:, 0]
     return out
 
 

@@ -12,13 +12,13 @@ from doseforest.corrections.dose_shapes import DoseShape
 from doseforest.corrections.orthogonal import SEED_STEP
 from doseforest.corrections.projection import Projection
 from doseforest.corrections.sieve_forests import OrthogonalCorrection, SieveRound
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.forest import Forest
 from doseforest.spark import sieve_rows as columns
 from doseforest.spark.conditional_means import MeanFitter
+from doseforest.spark.dose_density import TOLD
 from doseforest.spark.engine import GrowthReport
-from doseforest.spark.fold_forests import BINS, ForestWork
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
 from doseforest.spark.outcome import FoldOutcomes, by_fold, observed
@@ -36,7 +36,7 @@ class SieveFit:
     outcomes: FoldOutcomes
     basis: FittedBasis
     projection: Projection
-    bins: FeatureBins  # of the covariates
+    splits: BinnedFeatures  # the covariates
     means: MeanFitter
     plan: ForestPlan  # of the forests of each leaf size
     leaf_sizes: tuple[int, ...]
@@ -65,7 +65,7 @@ class SieveFit:
             means, without = sent.value
             functions = basis.evaluate(block.dose)[:, 1:]
             curves = by_fold(
-                without, block, lambda model, own, r: model.curves(own.X[r], projection.nodes)
+                without, block, lambda model, own, r: model.curves(own.numbers[r], projection.nodes)
             )
             return {
                 columns.FUNCTIONS: functions,
@@ -75,7 +75,7 @@ class SieveFit:
                 columns.ADDED: np.zeros(functions.shape),
             }
 
-        units.add("curves of the outcome model", start)
+        units.add("curves of the outcome model", start, dropped=(TOLD,))
 
     def _shape(self) -> tuple[DoseShape, Duals]:
         """What kind of functions there are, and their duals."""
@@ -121,15 +121,15 @@ class SieveFit:
 
         units.add(f"round {number + 1}: residuals and scores", prepared)
         forests = at_once(lambda size: self._grow(shape, size, number), self.leaf_sizes)
-        return stack_forests(units, self.bins, forests, self.leaf_sizes, shape, queries)
+        return stack_forests(units, self.splits, forests, self.leaf_sizes, shape, queries)
 
     def _grow(self, shape: DoseShape, leaf_size: int, number: int) -> Forest:
         n_used = shape.n_used(shape.split_order)
-        n_features, deviation = self.bins.n_features, shape.deviation[:n_used]
+        splits, deviation = self.splits, shape.deviation[:n_used]
 
         def forest_rows(block: UnitBlock) -> ForestRows:
             return ForestRows(
-                bins=np.ascontiguousarray(block[BINS][:, :n_features]),
+                bins=splits.of(block),
                 ids=block.ids,
                 weights=block.weights,
                 curves=block[columns.SCORES][:, :n_used] * deviation,
@@ -139,8 +139,9 @@ class SieveFit:
         seed = (self.plan.seed + SEED_STEP * number + leaf_size) % 2**32
         forest, report = distributed_forest(
             self.units.blocks.map(forest_rows),
-            self.bins,
+            splits.bins,
             replace(self.plan, min_node_size=leaf_size, seed=seed),
+            categories=splits.categories,
             keep=self.units.kept.keep,
             release=self.units.kept.release,
         )

@@ -17,11 +17,10 @@ from doseforest.corrections.orthogonal import WEIGHED_QUERIES
 from doseforest.corrections.shape_stack import N_FOLDS, ShapeStack, shares_up_to_one
 from doseforest.corrections.sieve_forests import Reading, SieveForest, SieveRound
 from doseforest.corrections.sieve_readings import offset_readings, plain_readings
-from doseforest.data.binning import FeatureBins
 from doseforest.dtypes import FloatArray
 from doseforest.prediction.forest import Forest, UnseenRowsWarning
 from doseforest.spark import sieve_rows as columns
-from doseforest.spark.fold_forests import BINS
+from doseforest.spark.fold_forests import BinnedFeatures
 from doseforest.spark.jobs import described
 from doseforest.spark.units import UnitBlock, Units, add_up, fold_of, triangle
 
@@ -31,7 +30,7 @@ TREES_AT_ONCE = 16  # routed together when forest weights are looked at
 
 def stack_forests(
     units: Units,
-    bins: FeatureBins,
+    splits: BinnedFeatures,
     forests: Sequence[Forest],
     leaf_sizes: Sequence[int],
     shape: DoseShape,
@@ -43,7 +42,7 @@ def stack_forests(
     # Sent for the rest of the fit: what a lost executor held is made anew from them.
     sent = units.kept.send(units.context, tuple(forests))
     readings = [offset_readings(shape, spread, units.n_rows, "everyone")]
-    n_effective = _effective_rows(units, bins, forests, sent, queries)
+    n_effective = _effective_rows(units, splits, forests, sent, queries)
     for leaf_size, n_rows in zip(leaf_sizes, n_effective, strict=True):
         label = f"leaves of {leaf_size}"
         own = offset_readings(shape, spread, n_rows, label)
@@ -87,6 +86,8 @@ def _everyone(units: Units) -> _Everyone:
 
 def _out_of_bag(block: UnitBlock, forest: Forest | None, everyone: _Everyone) -> FloatArray:
     """Leaf channels of rows averaged without them; without a forest, over everyone else."""
+    if not len(block):  # a partition may be empty
+        return np.zeros((0, len(everyone.channels)))
     if forest is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenRowsWarning)  # they get the overall mean
@@ -194,15 +195,14 @@ def draw_queries(units: Units) -> FloatArray:
 
 
 def _effective_rows(
-    units: Units, bins: FeatureBins, forests: Sequence[Forest], sent: Any, queries: FloatArray
+    units: Units, splits: BinnedFeatures, forests: Sequence[Forest], sent: Any, queries: FloatArray
 ) -> list[float]:
     """Rows that a query averages over, 1 / sum of its squared weights: the median of some."""
-    n_bins = bins.n_bins
     leaves = [forest.apply(queries, n_jobs=1) for forest in forests]
 
     def squares(block: UnitBlock) -> tuple[FloatArray, ...]:
         return tuple(
-            _squared_weights(forest, own, block, n_bins)
+            _squared_weights(forest, own, block, splits)
             for forest, own in zip(sent.value, leaves, strict=True)
         )
 
@@ -214,12 +214,12 @@ def _squared_weights(
     forest: Forest,
     leaves: NDArray[np.int32],  # (n_queries, n_trees) of the queries
     block: UnitBlock,
-    n_bins: NDArray[np.int32],
+    splits: BinnedFeatures,
 ) -> FloatArray:
     """Sum over the rows of a block of the squared weights that each query gives them."""
     filled = forest.leaf_weights[leaves] > 0
     n_queries, n_rows = len(leaves), len(block)
-    own_bins = np.ascontiguousarray(block[BINS][:, : len(n_bins)])
+    own_bins, n_bins = splits.of(block), splits.bins.n_bins
     share = 1.0 / np.maximum(filled.sum(axis=1), 1)
     total = sparse.csr_array((n_queries, n_rows))
     for first in range(0, forest.n_trees, TREES_AT_ONCE):

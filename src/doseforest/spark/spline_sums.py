@@ -44,7 +44,7 @@ def fit_cores(
     units: Units, summaries: FeatureSummaries, basis: SplineBasis, level: float
 ) -> tuple[SplineCore, ...]:
     """Fit a core without each fold, and last one with all rows; `level` is the mean outcome."""
-    empty = np.zeros((0, units.n_features)), np.zeros(0)
+    empty = np.zeros((0, units.n_numbers)), np.zeros(0)
     design = Design(*empty, summaries.terms, basis)
     subsets = _main_effects(units, design, level)
     knots = _search(units, design, summaries.knots, subsets, level)
@@ -98,7 +98,7 @@ def _moments(
     n_folds = units.n_folds
 
     def sums(block: UnitBlock) -> tuple[Any, ...]:
-        own = replace(design, X=block.X, dose=block.dose)
+        own = replace(design, X=block.numbers, dose=block.dose)
         columns = own.mains if pool is None else (lambda rows: own.columns(rows, pool))
         found = sum_moments(
             columns, n_columns, block.y - level, block.own_weights, block.folds, n_folds
@@ -166,10 +166,10 @@ def _sums_by_bin(
     ]
     for first in range(0, len(block), BLOCK_ROWS):
         rows = np.arange(first, min(first + BLOCK_ROWS, len(block)))
-        mains = replace(design, X=block.X, dose=block.dose).mains(rows)
+        mains = replace(design, X=block.numbers, dose=block.dose).mains(rows)
         residuals = (block.y[rows] - level)[:, None] - mains @ coefficients
         weights, folds = block.own_weights[rows], block.folds[rows]
-        values = design.terms.standardised(block.X[rows])
+        values = design.terms.standardised(block.numbers[rows])
         for place, feature in enumerate(searched):
             column, edges = values[:, feature], knots[feature]
             cells = folds * (len(edges) + 1) + np.searchsorted(edges, column)
@@ -220,7 +220,7 @@ def _screened(
     every = subsets[-1].mains
 
     def sums(block: UnitBlock) -> tuple[FloatArray, ...]:
-        own = replace(design, X=block.X, dose=block.dose)
+        own = replace(design, X=block.numbers, dose=block.dose)
         found = screen(own, every, block.y - level, block.own_weights, block.folds)
         return found.with_mains, found.with_outcome, found.squares
 

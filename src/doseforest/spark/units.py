@@ -14,13 +14,14 @@ from doseforest.dtypes import ChannelArray, FloatArray, IntArray
 from doseforest.spark.jobs import Kept, described
 
 Sums = tuple[Any, ...]  # arrays and numbers that add up
+NUMBERS = "numbers"  # the column of covariates with numbers in the place of categories
 
 
 @dataclass(frozen=True, slots=True)
 class UnitBlock:
     """Rows of one partition."""
 
-    X: FloatArray  # (n_rows, n_features), NaN is missing
+    X: FloatArray  # (n_rows, n_features), codes in the place of categories; NaN is missing
     dose: FloatArray  # (n_rows,)
     y: FloatArray  # (n_rows,)
     weights: ChannelArray | None  # (n_rows,) positive, of mean 1 over all rows; None: all equal
@@ -36,6 +37,12 @@ class UnitBlock:
         """Weights as numbers to multiply with."""
         return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
 
+    @property
+    def numbers(self) -> FloatArray:
+        """Covariates for models that take numbers only: X itself where nothing is categorical."""
+        found: FloatArray = self.columns.get(NUMBERS, self.X)
+        return found
+
     def __getitem__(self, name: str) -> Any:
         """What a stage has made of the rows, one entry each."""
         return self.columns[name]
@@ -44,6 +51,18 @@ class UnitBlock:
         """Return the rows with more columns, or without some."""
         kept = {name: own for name, own in self.columns.items() if name not in dropped}
         return replace(self, columns={**kept, **made})
+
+    def take(self, rows: Any) -> UnitBlock:
+        """Return some of the rows: a slice or marks of them."""
+        return UnitBlock(
+            self.X[rows],
+            self.dose[rows],
+            self.y[rows],
+            None if self.weights is None else self.weights[rows],
+            self.ids[rows],
+            self.folds[rows],
+            {name: own[rows] for name, own in self.columns.items()},
+        )
 
     @staticmethod
     def join(blocks: Iterable[UnitBlock], n_features: int) -> UnitBlock:
@@ -80,6 +99,10 @@ class Units:
     n_folds: int
     seed: int
     weighted: bool
+    n_numbers: int = 0  # of the covariates as numbers
+
+    def __post_init__(self) -> None:
+        self.n_numbers = self.n_numbers or self.n_features
 
     @property
     def context(self) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from doseforest.dtypes import FloatArray
-from doseforest.nuisance.densities.conditional_mean import ConditionalMean, fit_conditional_mean
+from doseforest.nuisance.densities.conditional_mean import fit_conditional_mean
 from doseforest.nuisance.densities.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.densities.tables import TabulatedDensity, smoothed_density
 from doseforest.smoothing.bandwidths import rule_of_thumb
@@ -44,7 +44,7 @@ class LocationScale(MixedLearner):
         size = max(size, 1e-6 * (ends.high - ends.low))
         sizes = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
         log_scale = fit_conditional_mean(rows.X, sizes, seed=rows.seed + 1, **shared)
-        z = left / _scale(log_scale.out_of_fold, log_scale.level)
+        z = left / scale_of(log_scale.out_of_fold, log_scale.level)
         table = smoothed_density(z, weights, rule_of_thumb(z, "gaussian", weights))
         spread = float(np.sqrt(np.average(z**2, weights=weights)))
         residual = ResidualDensity(table, 1 / np.sqrt(len(z)), spread)
@@ -74,12 +74,23 @@ class ResidualDensity:
         return mixed
 
 
+class GivenMean(Protocol):
+    """A mean given covariates."""
+
+    @property
+    def level(self) -> float:
+        """The mean of all rows."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mean of each row, (n_rows,)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocationScaleDensity:
     """The density of m(x) + s(x) Z given that it lies in the range."""
 
-    location: ConditionalMean
-    log_scale: ConditionalMean
+    location: GivenMean
+    log_scale: GivenMean
     residual: ResidualDensity
     low: float
     high: float
@@ -87,12 +98,13 @@ class LocationScaleDensity:
     def values(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Densities at a grid or at each unit's own doses, (n_units, n_doses)."""
         centre = np.clip(self.location.predict(X), self.low, self.high)[:, None]
-        scale = _scale(self.log_scale.predict(X), self.log_scale.level)[:, None]
+        scale = scale_of(self.log_scale.predict(X), self.log_scale.level)[:, None]
         inside = self.residual.cdf((self.high - centre) / scale)
         inside = inside - self.residual.cdf((self.low - centre) / scale)
         return self.residual.density((doses - centre) / scale) / (scale * inside)
 
 
-def _scale(log_scale: FloatArray, level: float) -> FloatArray:
+def scale_of(log_scale: FloatArray, level: float) -> FloatArray:
+    """Scales of rows, kept to a range about that of all."""
     scale: FloatArray = np.exp(np.clip(log_scale, level - SCALE_RANGE, level + SCALE_RANGE))
     return scale

@@ -18,6 +18,13 @@ from doseforest.treatments.grids import DoseRange
 FEW_MASSES = 3  # up to this number each gets a boosted mean of its own
 
 
+class GivenShares(Protocol):
+    """Probabilities of the masses and, last, of all other doses, given covariates."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Probability of each mass and of the rest, (n_units, n_masses + 1)."""
+
+
 class ContinuousDensity(Protocol):
     """A density without masses on a range of doses."""
 
@@ -45,7 +52,7 @@ class MixedDensity:
     """A conditional density that may have point masses."""
 
     support: DoseSupport
-    masses: MassProbabilities | None  # without masses None
+    masses: GivenShares | None  # without masses None
     rest: ContinuousDensity | None  # without other doses None
 
     def density(self, X: FloatArray, doses: FloatArray) -> FloatArray:

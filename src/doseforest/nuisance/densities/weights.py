@@ -154,22 +154,36 @@ def mean_density(
     support = dose_support(dose, weights)
     grid = quadrature_grid(dose, support, weights)
     own = np.ones(len(dose)) if weights is None else weights
-    # On the scale of the dose, where densities are smooth enough for lines between the points.
-    places = support.scale.forward(grid)
     out = np.zeros(len(dose))
     integral = 0.0
     for fold, fitted in enumerate(density.by_fold):
         rows = np.flatnonzero(density.folds == fold)
         mean = _mean_over_rows(fitted, X, rows, own, np.concatenate([grid, support.masses]))
-        inside, masses = mean[: len(grid)] / support.scale.slope(grid), mean[len(grid) :]
-        integral += (np.trapezoid(inside, places) + masses.sum()) * own[rows].sum() / own.sum()
-        if len(grid):
-            at = np.interp(support.scale.forward(dose[rows]), places, inside)
-            out[rows] = at * support.scale.slope(dose[rows])
-        for mass, value in zip(support.masses, masses, strict=True):
-            out[rows[dose[rows] == mass]] = value
+        out[rows], whole = read_density(mean, grid, support, dose[rows])
+        integral += whole * own[rows].sum() / own.sum()
     check_integral(integral, support)
     return out
+
+
+def read_density(
+    values: FloatArray, grid: FloatArray, support: DoseSupport, dose: FloatArray
+) -> tuple[FloatArray, float]:
+    """Values of a density at some doses, read off a grid and the masses, and its integral.
+
+    >>> even = DoseSupport(0.0, 2.0, (), True)
+    >>> read_density(np.array([0.5, 0.5]), np.array([0.0, 2.0]), even, np.array([1.0]))
+    (array([0.5]), np.float64(1.0))
+    """
+    # On the scale of the dose, where densities are smooth enough for lines between the points.
+    places = support.scale.forward(grid)
+    inside, masses = values[: len(grid)] / support.scale.slope(grid), values[len(grid) :]
+    out = np.zeros(len(dose))
+    if len(grid):
+        at = np.interp(support.scale.forward(dose), places, inside)
+        out = at * support.scale.slope(dose)
+    for mass, value in zip(support.masses, masses, strict=True):
+        out[dose == mass] = value
+    return out, np.trapezoid(inside, places) + masses.sum()
 
 
 def check_integral(integral: float, support: DoseSupport) -> None:

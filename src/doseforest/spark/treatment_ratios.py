@@ -1,0 +1,115 @@
+"""Treatment weights of a cluster's rows: p(T) / pi(T | X), capped, of mean 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray
+from doseforest.nuisance.densities.mixed import MixedDensity
+from doseforest.nuisance.densities.support import quadrature_grid
+from doseforest.nuisance.densities.weights import check_integral, read_density
+from doseforest.smoothing.bandwidths import rule_of_thumb
+from doseforest.spark.dose_density import TOLD
+from doseforest.spark.units import Sums, UnitBlock, Units, add_up
+
+RATIO = "ratio"  # the column of p(T_i) / pi(T_i | X_i)
+SLICE = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentRatios:
+    """What makes weights of the ratios, and how rows are smoothed over doses."""
+
+    cap: float
+    raw_mean: float  # of the ratios
+    capped_mean: float
+    kernel: str
+    bandwidth: float
+    ends: tuple[float, float]  # lowest and highest dose
+
+    def weights(self, block: UnitBlock) -> FloatArray:
+        """Treatment weights r, of mean 1."""
+        r: FloatArray = np.minimum(block[RATIO], self.cap) / self.capped_mean
+        return r
+
+
+def add_ratios(
+    units: Units,
+    density: MixedDensity,
+    sample: TrainingRows,
+    ends: tuple[float, float],
+) -> TreatmentRatios:
+    """Add `RATIO` to every block; p is the mean of pi over the rows of a fold.
+
+    Parameters
+    ----------
+    density : MixedDensity
+        Of `TOLD`.
+    sample : TrainingRows
+        A sample of the doses.
+    ends : (low, high)
+        Lowest and highest dose of all rows.
+    """
+    ground = density.support
+    points = quadrature_grid(sample.dose, ground, sample.weights)
+    means = _mean_density(units, density, points)
+
+    def ratios(block: UnitBlock) -> dict[str, FloatArray]:
+        observed = density.density(block[TOLD], block.dose[:, None])[:, 0]
+        overall = np.zeros(len(block))
+        for fold, own in enumerate(means):
+            rows = block.folds == fold
+            overall[rows] = read_density(own, points, ground, block.dose[rows])[0]
+        return {RATIO: overall / np.maximum(observed, np.finfo(float).tiny)}
+
+    units.add("weights of the dose", ratios)
+    cap = float(np.sqrt(units.n_rows))
+
+    def sums(block: UnitBlock) -> Sums:
+        own, ratio = block.own_weights, block[RATIO]
+        return own.sum(), own @ ratio, own @ np.minimum(ratio, cap)
+
+    weight, raw, capped = add_up(units.blocks, "mean weight of the dose", sums)
+    kernel = "epanechnikov" if ground.continuous else "exact"
+    bandwidth = rule_of_thumb(sample.dose, kernel, sample.weights)
+    return TreatmentRatios(
+        cap=cap,
+        raw_mean=float(raw / weight),
+        capped_mean=float(capped / weight),
+        kernel=kernel,
+        bandwidth=bandwidth * (units.n_rows / sample.n_rows) ** -0.2,
+        ends=ends,
+    )
+
+
+def _mean_density(units: Units, density: MixedDensity, points: FloatArray) -> FloatArray:
+    """Mean density over the rows of each fold, (n_folds, n_points + n_masses)."""
+    n_folds, ground = units.n_folds, density.support
+    doses = np.concatenate([points, ground.masses])
+
+    def sums(block: UnitBlock) -> Sums:
+        def own(rows: UnitBlock) -> Sums:
+            values = density.density(rows[TOLD], doses)
+            marks = rows.own_weights[:, None] * (rows.folds[:, None] == np.arange(n_folds))
+            return marks.sum(axis=0), marks.T @ values
+
+        return in_slices(block, own)
+
+    weight, total = add_up(units.blocks, "mean density of the dose", sums)
+    means: FloatArray = total / np.maximum(weight, np.finfo(float).tiny)[:, None]
+    whole = [read_density(own, points, ground, np.zeros(0))[1] for own in means]
+    check_integral(float(np.average(whole, weights=weight)), ground)
+    return means
+
+
+def in_slices(block: UnitBlock, function: Callable[[UnitBlock], Sums]) -> Sums:
+    """Sums of a function over the rows of a block, a few thousand at a time."""
+    total = function(block.take(slice(0, SLICE)))
+    for first in range(SLICE, len(block), SLICE):
+        own = function(block.take(slice(first, first + SLICE)))
+        total = tuple(a + b for a, b in zip(total, own, strict=True))
+    return total
