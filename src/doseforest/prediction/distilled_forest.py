@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.curve_effects import CurveEffects, dose_table, each_its_own
 from doseforest.prediction.forest import Forest
 from doseforest.prediction.frames import FramedAnswers
 from doseforest.prediction.joint_interpolation import joint_interpolated
@@ -31,6 +31,10 @@ class DistilledForest(FramedAnswers, CurveEffects):
     spread: float  # standard deviation of the full model's effects, to compare the error with
     grid: DoseArray | None = None  # where doses have several components
     output: str = "default"  # what answers come in, see `set_output`
+    support: DoseRange | DoseBox = field(init=False, repr=False)  # doses that it can be asked about
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", observed_support(self.doses))
 
     @property
     def doses(self) -> DoseArray:
@@ -42,11 +46,6 @@ class DistilledForest(FramedAnswers, CurveEffects):
         """Number of components of a dose."""
         return 1 if self.grid is None else n_components(self.grid)
 
-    @property
-    def support(self) -> DoseRange | DoseBox:
-        """Doses that it can be asked about."""
-        return observed_support(self.doses)
-
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
         table = self.forest.checked_table(X)
@@ -55,9 +54,11 @@ class DistilledForest(FramedAnswers, CurveEffects):
         shown = grid
         if doses is not None:
             own = dose_table(doses, table.n_rows, n_components=self.n_components)
-            check_doses(own.ravel(), self.support)
-            curves = interpolated(grid, curves, own)
-            shown = own if len(own) and (own != own[:1]).any() else own[0]
+            different = each_its_own(doses, self.n_components) and (own != own[:1]).any()
+            asked = own if different else own[:1]
+            check_doses(asked.ravel(), self.support)
+            curves = interpolated(grid, curves, asked)
+            shown = own if different else own[0]
         framed: FloatArray = self._frame(curves, shown, X)
         return framed
 
@@ -88,19 +89,25 @@ class DistilledForest(FramedAnswers, CurveEffects):
 
 
 def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> FloatArray:
-    """Curves on a grid at a table of doses, both (n_units, ...); constant beyond the grid.
+    """Curves (n_units, ...) on a grid at doses, constant beyond the grid.
+
+    The doses are a row for each unit, or one row for all.
 
     Examples
     --------
     >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
     array([[1., 4.]])
     """
+    shape = len(curves), doses.shape[1]
     if is_record(grid):
-        return joint_interpolated(grid, curves, doses)
+        return joint_interpolated(grid, curves, np.broadcast_to(doses, shape))
     if len(grid) == 1:
-        return np.broadcast_to(curves, doses.shape).copy()
+        return np.broadcast_to(curves, shape).copy()
     right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)
     share = np.clip((doses - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, 1.0)
-    low = np.take_along_axis(curves, right - 1, axis=1)
-    high = np.take_along_axis(curves, right, axis=1)
+    if len(doses) == 1:
+        low, high = curves[:, right[0] - 1], curves[:, right[0]]
+    else:
+        low = np.take_along_axis(curves, right - 1, axis=1)
+        high = np.take_along_axis(curves, right, axis=1)
     return low + share * (high - low)

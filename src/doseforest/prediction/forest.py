@@ -64,8 +64,10 @@ class Forest(ForestViews):
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Curve of each row, shape (n_rows, n_doses)."""
-        averages = self.average(X, n_jobs=n_jobs)
-        return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
+        table = self.checked_table(X)
+        n_threads = thread_count(n_jobs) if table.n_rows > 1 else 1
+        averages = self._average(table, None, n_threads)[0]
+        return self.leaf_curve.solve(averages, self.fallback, n_threads)
 
     def predict_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
         """Curves of training rows from the trees that did not see them.

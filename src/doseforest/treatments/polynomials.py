@@ -17,6 +17,7 @@ from doseforest.treatments.grids import (
     dose_sample,
     point_masses,
 )
+from doseforest.treatments.short_grids import remembered
 
 NEW_DIRECTION = 1e-5  # the part of a degree that lower ones must leave on the sample; .5 is usual
 
@@ -107,6 +108,7 @@ class PolynomialBasis:
         """Number of functions, the constant B_0 included."""
         return 1 + len(self.masses) + len(self.recurrence)
 
+    @remembered
     def evaluate(self, doses: Any) -> FloatArray:
         """Values of the functions, (n, n_functions)."""
         checked = as_doses(doses)

@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 
 from doseforest.dtypes import FloatArray
 from doseforest.treatments.grids import as_doses, check_count, dose_sample
+from doseforest.treatments.short_grids import remembered
 
 DEGREE = 3
 LEADING = 4
@@ -112,6 +113,7 @@ class SplineBasis:
         """Integral of each squared second derivative, (n_functions,), the range taken as [0, 1]."""
         return np.array([0.0, *self.bends])
 
+    @remembered
     def evaluate(self, doses: Any) -> FloatArray:
         """Values of the functions, (n, n_functions)."""
         positions = self._positions(doses)

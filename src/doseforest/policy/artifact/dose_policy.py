@@ -117,6 +117,7 @@ class DosePolicy:
     risk: Risk | None = None
     components: tuple[str, ...] | None = None  # of doses that have several
     baseline_place: int = field(init=False)  # among the doses
+    columns: tuple[str, ...] = field(init=False)  # that rules need beside the features, or of them
 
     def __post_init__(self) -> None:
         served = served_forest(self.forest)
@@ -147,6 +148,7 @@ class DosePolicy:
         for name, value in normal.items():
             object.__setattr__(self, name, value)
         _check_together(self)
+        object.__setattr__(self, "columns", self._columns())
 
     @property
     def plain_doses(self) -> FloatArray:
@@ -159,9 +161,7 @@ class DosePolicy:
         demand = self.demand if self.cell_prices is not None else None
         return tuple(rule for rule in (self.value, self.cost, demand) if rule is not None)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that the rules need beside the forest's features, or among them."""
+    def _columns(self) -> tuple[str, ...]:
         parts = [own.column for own in (self.group_prices, self.cell_prices) if own is not None]
         limits = [own for own in (self.min_dose, self.max_dose) if isinstance(own, str)]
         named = [name for rule in self.rules for name in rule.columns()]
