@@ -20,7 +20,7 @@ from doseforest.studies.scores import MISSING, Scores, digits, paired_by_seed
 from doseforest.studies.settings import SIZES
 from doseforest.studies.tasks import Record, Task
 
-SIMULATIONS = 4
+SIMULATIONS = 3
 PLAIN = (DEFAULT, NO_FORESTS)
 DESIGNS = ("polynomial", "confounded", "steps")
 NOTE = (
