@@ -174,7 +174,7 @@ def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
 def errors_of(ours, outcome, forest, jitter=0.01):
     rows = {OURS: ours, OUTCOME: outcome, "random forest, leaf 5": forest}
     return [
-        record(row, design, seed, rms=mean + jitter * (seed - 2) * place, mae=mean / 2)
+        record(row, design, seed, rms=mean + jitter * (seed - 2) * place, mae=0.74 * mean)
         for design in PUBLISHED
         for seed in range(5)
         for place, (row, mean) in enumerate(rows.items(), start=1)
@@ -192,7 +192,9 @@ def test_bars_of_table_1_hold_where_they_should():
     assert held["polynomial: at most a third of the published GCF in rms and mae"]
     assert held["polynomial: ahead of every baseline of the literature beyond the paired interval"]
     assert held["polynomial: not worse than its outcome model alone beyond noise"]
-    assert held["polynomial: rms of random forest, leaf 5 within 10% of what others measured"]
+    assert held[
+        "polynomial: rms and mae of random forest, leaf 5 within 10% of what others measured"
+    ]
     assert held["polynomial: rms of Kennedy within 10% of what others measured"] is None
 
 
@@ -204,7 +206,7 @@ def test_bars_of_table_1_fail_where_they_should():
         "at most a third of the published GCF in rms and mae",
         "ahead of every baseline of the literature beyond the paired interval",
         "not worse than its outcome model alone beyond noise",
-        "rms of random forest, leaf 5 within 10% of what others measured",
+        "rms and mae of random forest, leaf 5 within 10% of what others measured",
     }
 
 
