@@ -21,6 +21,7 @@ from doseforest.service.storage.databases import sqlite_url
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FOCUSED = "return document.activeElement.id || document.activeElement.tagName.toLowerCase()"
+LABEL = "own.getAttribute('aria-label')"
 SECTIONS = ["policy", "experiment", "time", "curves", "doses", "overlap", "drift"]
 
 
@@ -118,14 +119,13 @@ def test_the_dashboard_shows_what_is_there(
     assert "Sample ratio holds" in text(browser, "experiment")
     assert "95 % intervals" in text(browser, "experiment")
     assert "of recent units" in text(browser, "curves")
-    rows = browser.find_elements(By.CSS_SELECTOR, "#drift tbody tr")
-    told = {own.get_attribute("textContent") for own in rows}
+    told = each(browser, "#drift tbody tr", "own.textContent")
     assert any(own.startswith("x0") and own.endswith("drifted") for own in told)
     assert any(own.startswith("x1") and own.endswith("steady") for own in told)
     for name in SECTIONS[1:]:  # every chart says in words what it is
-        for svg in browser.find_elements(By.CSS_SELECTOR, f"#{name} > svg"):
-            assert svg.get_attribute("role") == "img"
-            assert len(svg.get_attribute("aria-label")) > 10
+        charts = f"#{name} > svg"
+        assert set(each(browser, charts, "own.getAttribute('role')")) <= {"img"}
+        assert all(len(own) > 10 for own in each(browser, charts, LABEL))
     assert complaints(browser) == []
 
 
@@ -140,10 +140,15 @@ def press(browser: Chrome, selector: str, keys: str) -> None:
     pytest.fail(f"{selector} is drawn again all the time")
 
 
+def each(browser: Chrome, selector: str, asked: str) -> list[str]:
+    """What is asked of all such elements, in one step: the page may be drawn again between two."""
+    found = f"[...document.querySelectorAll(arguments[0])].map(own => {asked})"
+    return list(browser.execute_script(f"return {found}", selector))
+
+
 def text_of(browser: Chrome, selector: str) -> str:
     """Text of an element as it is now."""
-    asked = "return document.querySelector(arguments[0])?.textContent ?? ''"
-    return str(browser.execute_script(asked, selector))
+    return next(iter(each(browser, selector, "own.textContent")), "")
 
 
 def test_everything_is_reached_by_keyboard(
@@ -210,8 +215,7 @@ def test_doses_of_several_components_are_shown(browser: Chrome, tmp_path: Path) 
         assert "(0, 0), (0, 5), (5, 0), (5, 5)" in text(browser, "policy")
         assert "Doses are (express, premium)." in text(browser, "doses")
         assert "(5, 5)" in text_of(browser, "#doses svg")
-        charts = browser.find_elements(By.CSS_SELECTOR, "#curves > svg")
-        told = [own.get_attribute("aria-label") for own in charts]
+        told = each(browser, "#curves > svg", LABEL)
         assert [own.split(",")[0] for own in told] == [
             f"Average response to each {name}" for name in NAMES
         ]
