@@ -96,14 +96,6 @@ def test_sections_must_be_tables():
         PipelineConfig.from_tables({"collect": 3})
 
 
-def test_spark_without_pyspark_says_how_to_get_it(folder, monkeypatch):
-    monkeypatch.setattr("doseforest.pipeline.config_checks._installed", lambda name: False)
-    with pytest.raises(ConfigError) as error:
-        config_of(folder, pipeline={"engine": "spark"})
-    assert "pip install 'doseforest[spark]'" in str(error.value)
-    assert "models must be ['forest'] with engine = 'spark'" in str(error.value)
-
-
 def test_a_model_whose_package_is_missing_says_how_to_get_it(folder, monkeypatch):
     monkeypatch.setattr("doseforest.pipeline.config_checks._installed", lambda name: False)
     with pytest.raises(ConfigError, match=r"pip install 'doseforest\[baselines\]'"):

@@ -1,78 +1,109 @@
-"""Training on Spark as the pipeline asks for it, with a stand-in for the cluster."""
+"""The pipeline with its forest trained on Spark, by one word of the configuration."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+import importlib.util
+import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from doseforest.pipeline import PipelineConfig, PipelineError
-from doseforest.pipeline.spark_training import train_on_spark
-from pipeline_runs import config_of, tables, write_rows
+from doseforest import load_forest
+from doseforest.pipeline import run_pipeline
+from doseforest.pipeline.manifest import Manifest
+from doseforest.policy import load_policy
+from pipeline_runs import config_of, write_rows
+from spark_here import needs_spark
 
+N_ROWS = 2000
+FOREST_FILE = "train/forest.dose"
+SMALL = {
+    "n_trees": 8,
+    "nuisance_trees": 4,
+    "n_folds": 3,
+    "n_rounds": 1,
+    "leaf_sizes": [40],
+    "overlap": False,  # its own tests are in test_spark_overlap.py
+}
 SPARK = {
     "pipeline": {"engine": "spark"},
-    "columns": {"group": "cell"},
-    "optimise": {"compare": []},
+    "train": {"models": ["forest", "linear", "boosting"], "forest": SMALL},
+    "optimise": {"compare": ["linear"]},
+    "select": {"tie": "forest"},
 }
 
 
-@pytest.fixture
-def config(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def finished(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spark")
+    write_rows(folder, n=N_ROWS)
+    run_pipeline(config_of(folder, **SPARK))
+    return folder
+
+
+@needs_spark
+def test_every_stage_works_with_a_forest_of_spark(finished):
+    workspace = finished / "out/pipeline"
+    steps = Manifest.read(workspace).steps
+    assert steps["train forest"].metrics["engine"] == "spark"
+    assert (
+        steps["train forest"].metrics["rows"]
+        == steps["train linear"].metrics["rows"]
+        == 0.6 * N_ROWS
+    )
+    assert "engine" not in steps["train linear"].metrics  # other models are trained here
+    decided = load_policy(workspace / "publish/policy.dose").decide(
+        pd.DataFrame({"hunter": [0, 1], "income": 0.5, "fare": 10.0})
+    )
+    assert set(decided.doses) <= {0.0, 0.1, 0.2}
+
+
+@needs_spark
+def test_hunters_answer_discounts_as_they_do(finished):
+    forest = load_forest(finished / "out/pipeline" / FOREST_FILE)
+    assert forest.feature_names == ("hunter", "income", "fare")
+    units = np.array([[hunter, 0.5, 10.0] for hunter in (0.0, 1.0)])
+    lazy, hunter = forest.effect(units, 0.2)
+    # 0 and .4. Of 1,200 rows some 200 have each dose and kind: the difference of two differences
+    # has a standard error of .1 at most, and is shrunk by a forest as small as this one.
+    assert hunter - lazy > 0.1
+
+
+@needs_spark
+def test_a_second_fit_writes_the_same_bytes(finished, tmp_path):
+    shutil.copy(finished / "rows.parquet", tmp_path)
+    shutil.copy(finished / "results.csv", tmp_path)
+    run_pipeline(config_of(tmp_path, **SPARK))
+    own, other = ((at / "out/pipeline" / FOREST_FILE).read_bytes() for at in (finished, tmp_path))
+    assert own == other
+
+
+@needs_spark
+def test_parameters_that_spark_lacks_are_refused_before_anything_runs(tmp_path):
     write_rows(tmp_path, n=60)
-    monkeypatch.setattr("doseforest.pipeline.config_checks._installed", lambda name: True)
-    train = {"models": ["forest"], "forest": {"n_trees": 7}}
-    plain = tables(**SPARK) | {"train": train}
-    return PipelineConfig.from_tables(plain, tmp_path)
+    train = SPARK["train"] | {"forest": {"n_tree": 7}}
+    with pytest.raises(ValueError, match=r"\[train.forest\].*'n_tree'. Did you mean 'n_trees'"):
+        config_of(tmp_path, **SPARK | {"train": train})
 
 
-def test_the_estimator_gets_columns_and_parameters_in_its_own_spelling(
-    config, tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("missing", "cure"),
+    [("pyspark", r"pip install \"doseforest\[spark\]\""), ("java", "openjdk-17-jre-headless")],
+)
+def test_without_what_spark_needs_the_error_says_how_to_get_it(
+    missing, cure, tmp_path, monkeypatch
 ):
-    given = {}
-
-    class Estimator:
-        def __init__(self, **parameters):
-            given.update(parameters)
-
-        def fit(self, frame):
-            return SimpleNamespace(saveForest=lambda path: Path(path).write_bytes(b"forest"))
-
-    frame = SimpleNamespace(columns=["hunter", "income", "fare"], count=lambda: 3)
-    reader = SimpleNamespace(parquet=lambda path: frame)
-    session = SimpleNamespace(read=reader)
-    builder = SimpleNamespace(getOrCreate=lambda: session)
-    sql = ModuleType("pyspark.sql")
-    sql.SparkSession = SimpleNamespace(builder=builder)
-    spark = ModuleType("doseforest.spark")
-    spark.GeneralizedCausalForest = Estimator
-    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
-    monkeypatch.setitem(sys.modules, "pyspark.sql", sql)
-    monkeypatch.setitem(sys.modules, "doseforest.spark", spark)
-    monkeypatch.setattr("doseforest.spark", spark, raising=False)
-    found = train_on_spark(config, tmp_path / "forest.dose")
-    assert found == {"rows": 3, "bytes": 6, "engine": "spark"}
-    assert given == {
-        "featureCols": ["hunter", "income", "fare"],
-        "treatmentCol": "discount",
-        "labelCol": "ordered",
-        "groupCol": "cell",
-        "baseline": 0.0,
-        "seed": 0,
-        "nTrees": 7,
-    }
-
-
-def test_without_pyspark_the_error_says_how_to_get_it(config, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(PipelineError, match=r"pip install 'doseforest\[spark\]'"):
-        train_on_spark(config, tmp_path / "forest.dose")
-
-
-def test_two_discounts_are_refused_on_spark(tmp_path, monkeypatch):
     write_rows(tmp_path, n=60)
-    monkeypatch.setattr("doseforest.pipeline.config_checks._installed", lambda name: True)
+    found = None if missing == "pyspark" else missing
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
+    monkeypatch.setattr("doseforest.spark.requirements._has_java", lambda: False)
+    with pytest.raises(ValueError, match=cure):
+        config_of(tmp_path, **SPARK)
+
+
+@needs_spark
+def test_two_discounts_are_refused_on_spark(tmp_path):
+    write_rows(tmp_path, n=60)
     with pytest.raises(ValueError, match="treatment must be one column with engine = 'spark'"):
         config_of(tmp_path, pipeline={"engine": "spark"}, columns={"treatment": ["a", "b"]})

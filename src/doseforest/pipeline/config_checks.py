@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from doseforest.pipeline.model_names import EXTRAS, FOREST, MODEL_NAMES
+from doseforest.pipeline.model_names import EXTRAS, MODEL_NAMES
 from doseforest.pipeline.problems import nearest
 
 if TYPE_CHECKING:
@@ -24,22 +24,9 @@ def joint_problems(config: PipelineConfig) -> list[str]:
 
 def _run(config: PipelineConfig) -> Iterator[str]:
     if config.pipeline.engine == "spark":
-        if not (_installed("pyspark") and _installed("doseforest.spark")):
-            yield (
-                "[pipeline] engine must be 'local' where PySpark is missing. Install it with: "
-                "pip install 'doseforest[spark]'. Got 'spark' instead."
-            )
-        if len(config.columns.treatment) > 1:
-            yield (
-                "[columns] treatment must be one column with engine = 'spark'. "
-                f"Got {list(config.columns.treatment)} instead."
-            )
-        others = [name for name in config.train.models if name != FOREST]
-        if others:
-            yield (
-                f"[train] models must be [{FOREST!r}] with engine = 'spark'. "
-                f"Got {list(config.train.models)} instead."
-            )
+        from doseforest.pipeline.spark_training import spark_problems
+
+        yield from spark_problems(config)
 
 
 def _collect(config: PipelineConfig) -> Iterator[str]:

@@ -2,55 +2,108 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doseforest.pipeline.model_names import FOREST
-from doseforest.pipeline.problems import PipelineError
+from doseforest.pipeline.problems import PipelineError, nearest
 from doseforest.pipeline.roles import baseline_of, feature_names
 from doseforest.pipeline.steps import TRAINING
 
 if TYPE_CHECKING:
     from doseforest.pipeline.config import PipelineConfig
 
+ROW = "_row"  # new column: where a row is in the file, the same however it is read
+
 
 def train_on_spark(config: PipelineConfig, draft: Path) -> dict[str, Any]:
-    """Fit the forest on the cluster of the active Spark session, or of a local one."""
-    try:
-        from pyspark.sql import SparkSession
+    """Fit the forest on the cluster of the active Spark session, or of one for this fit."""
+    from pyspark.sql import functions
 
-        from doseforest import spark
-    except ImportError as error:
-        raise PipelineError(
-            "The Spark engine needs PySpark. Install it with: pip install 'doseforest[spark]'"
-        ) from error
-    estimator = getattr(spark, "GeneralizedCausalForest", None)
-    if estimator is None:
-        raise PipelineError("This version of doseforest has no estimator for Spark.")
-    session = SparkSession.builder.getOrCreate()
-    frame = session.read.parquet(str(config.workspace / TRAINING))
-    own = {
-        "featureCols": feature_names(frame.columns, config),
-        "treatmentCol": config.columns.treatment[0],
-        "labelCol": config.columns.outcome,
-        "baseline": baseline_of(config),
-        "seed": config.pipeline.seed,
-    }
-    if config.columns.group is not None:
-        own["groupCol"] = config.columns.group
-    own |= {
-        camel_case(name): value for name, value in config.train.parameters.get(FOREST, {}).items()
-    }
-    model = estimator(**own).fit(frame)
+    from doseforest.spark import GeneralizedCausalForest
+
+    with _session() as session:
+        rows = session.read.parquet(str(config.workspace / TRAINING))
+        own = {
+            "featureCols": feature_names(rows.columns, config),
+            "treatmentCol": config.columns.treatment[0],
+            "labelCol": config.columns.outcome,
+            "rowIdCol": ROW,
+            "baseline": baseline_of(config),
+            "seed": config.pipeline.seed,
+            "progress": False,
+        }
+        if config.columns.group is not None:
+            own["groupCol"] = config.columns.group
+        frame = rows.withColumn(ROW, functions.col("_metadata.row_index"))
+        names = _spark_names()
+        given = config.train.parameters.get(FOREST, {})
+        own |= {names[name]: value for name, value in given.items()}
+        model = GeneralizedCausalForest(**own).fit(frame)
+        n_rows = frame.count()
     model.saveForest(str(draft))
-    return {"rows": frame.count(), "bytes": draft.stat().st_size, "engine": "spark"}
+    return {"rows": n_rows, "bytes": draft.stat().st_size, "engine": "spark"}
 
 
-def camel_case(name: str) -> str:
-    """A parameter as Spark spells it: the configuration is the same for both engines.
+def spark_problems(config: PipelineConfig) -> Iterator[str]:
+    """What keeps the forest of a configuration from Spark."""
+    from doseforest.spark.requirements import SparkUnavailableError, require_spark
 
-    >>> camel_case("n_trees"), camel_case("seed")
-    ('nTrees', 'seed')
+    try:
+        require_spark()
+    except SparkUnavailableError as error:
+        yield f"[pipeline] engine must be 'local' here. {error}"
+        return
+    if len(config.columns.treatment) > 1:
+        yield (
+            "[columns] treatment must be one column with engine = 'spark'. "
+            f"Got {list(config.columns.treatment)} instead."
+        )
+    known = _spark_names()
+    for name in config.train.parameters.get(FOREST, {}):
+        if name not in known:
+            yield (
+                f"[train.{FOREST}] must have parameters of the forest on Spark with engine = "
+                f"'spark'. Got {name!r}.{nearest(name, known)}"
+            )
+
+
+def _spark_names() -> dict[str, str]:
+    """Parameters as Spark spells them, by their names in a configuration, which suits both."""
+    from doseforest.spark import GeneralizedCausalForest
+
+    return {snake_case(name): name for name in GeneralizedCausalForest.TABLE}
+
+
+def snake_case(name: str) -> str:
+    """A name of Spark's as the rest of the library spells it.
+
+    >>> snake_case("nTrees"), snake_case("seed")
+    ('n_trees', 'seed')
     """
-    first, *others = name.split("_")
-    return first + "".join(own.title() for own in others)
+    return re.sub("([A-Z])", r"_\1", name).lower()
+
+
+@contextmanager
+def _session() -> Iterator[Any]:
+    """The active session, or one that is stopped after use."""
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        session = SparkSession.builder.appName("doseforest pipeline").getOrCreate()
+    except Exception as error:
+        raise PipelineError(f"Spark does not start: {error}") from error
+    try:
+        yield session
+    finally:
+        session.stop()

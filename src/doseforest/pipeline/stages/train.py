@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doseforest.pipeline.model_names import FOREST
 from doseforest.pipeline.models import fit_model, save_model
 from doseforest.pipeline.steps import TRAINING
 from doseforest.pipeline.tables import read_table
@@ -18,7 +19,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
     """Fit the model of a step on the training rows."""
     name = str(step.model)
     draft = drafts / Path(step.outputs[0]).name
-    if config.pipeline.engine == "spark":
+    if config.pipeline.engine == "spark" and name == FOREST:
         from doseforest.pipeline.spark_training import train_on_spark
 
         return train_on_spark(config, draft)
