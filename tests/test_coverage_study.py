@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from doseforest.cli.main import app
 from doseforest.inference.units import growing
 from doseforest.studies import registry
-from doseforest.studies.coverage import positivity, shape, study, unit_draws, units
-from doseforest.studies.coverage.section import Section, no_packages
+from doseforest.studies.coverage import positivity, published, shape, study, unit_draws, units
+from doseforest.studies.coverage.section import Section, by_case, no_packages
 from doseforest.studies.coverage.study import Draw, draws_of
 from doseforest.studies.request import Request
 from doseforest.studies.workers import Clock
@@ -25,10 +25,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def toy(measure):
     def summary(records):
-        return [{"case": "one", "row": "one", "mean": float(np.mean([r["x"] for r in records]))}]
+        return [
+            {"case": case, "row": case, "mean": float(np.mean([own["x"] for own in draws]))}
+            for case, draws in by_case(records).items()
+        ]
 
     def parts(found):
-        return [f"mean {found[0]['mean']:.1f}"]
+        return [f"{own['case']}: mean {own['mean']:.1f}" for own in found]
 
     return Section("Toy", 3, ("one", "two"), no_packages, measure, summary, parts, lambda found: [])
 
@@ -75,12 +78,33 @@ def test_draws_that_are_made_are_not_made_again(toys):
     report, complete = ran.run(Request(simulations=2, seed=5), Clock())
     assert complete
     assert toys == [("one", 5), ("two", 5), ("one", 6), ("two", 6)]
-    assert "mean 5.5" in report.parts
-    assert "Draws have the seeds 5 to 6." in report.parts
+    assert "one: mean 5.5" in report.parts
+    assert "Seeds 5 to 6, commit" in report.parts[-1]
+    assert not report.merged  # fewer draws than the study has by default
     ran.run(Request(simulations=3, seed=5), Clock())
     assert toys[4:] == [("one", 7), ("two", 7)]
     ran.run(Request(simulations=2, seed=5, fresh=True), Clock())
     assert len(toys) == 10
+
+
+def test_cases_of_other_runs_are_kept_with_their_commit(toys, monkeypatch, tmp_path):
+    monkeypatch.setattr(published, "results_folder", lambda: tmp_path)
+    ran = study.CoverageStudy("toy")
+    monkeypatch.setattr(study, "commit", lambda: "first")
+    whole, _ = ran.run(Request(), Clock())
+    assert whole.merged
+    about = {"date": "", "seconds": 0.0}
+    (tmp_path / published.FILE).write_text(whole.as_json(about))
+    monkeypatch.setattr(study, "commit", lambda: "second")
+    again, complete = ran.run(Request(designs=("two",), fresh=True), Clock())
+    assert complete
+    assert again.merged
+    assert [(own["case"], own["commit"]) for own in again.records] == [
+        ("one", "first"),
+        ("two", "second"),
+    ]
+    assert "one: mean 1001.0" in again.parts
+    assert "Seeds 1000 to 1002, commit first: one." in again.parts[-1]
 
 
 def test_a_draw_that_was_cut_short_is_made_again(toys):

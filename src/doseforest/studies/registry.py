@@ -111,7 +111,8 @@ def run_study(name: str, request: Request, json_file: Path | None = None) -> tup
     """Run a study and write its report; return its text and whether nothing was left out."""
     clock = Clock(verbose=request.verbose)
     report, complete = STUDIES[name].run(request, clock)
-    folder = results_folder() if complete and request.whole else work_folder()
+    publishes = complete and (request.whole or report.merged)
+    folder = results_folder() if publishes else work_folder()
     file = name.replace("-", "_")
     text = report.write(file, folder, clock.seconds, json_file)
     clock.tell(f"wrote {folder / file}.md and .json" + (f", {json_file}" if json_file else ""))

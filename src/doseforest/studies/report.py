@@ -12,7 +12,7 @@ from doseforest.studies.provenance import provenance
 from doseforest.studies.tasks import Record
 from doseforest.whole_files import write_text
 
-ABOUT = ("design", "n", "method", "row", "measure")  # what records of one group share
+ABOUT = ("design", "n", "method", "row", "measure", "case")  # what records of one group share
 LEFT_OUT = ("state", "data")  # of the store, not of the results
 SIGNIFICANT_DIGITS = 5
 
@@ -41,6 +41,7 @@ class Report:
     verdicts: list[Verdict]
     records: list[Record] = field(repr=False)
     pictures: Mapping[str, Picture] = field(default_factory=dict)  # by file name
+    merged: bool = False  # with what was published of parts that the run leaves out
 
     def markdown(self, about: Mapping[str, Any]) -> str:
         """Everything for people."""
@@ -107,6 +108,23 @@ def grouped(records: list[Record]) -> list[dict[str, Any]]:
             if name not in ABOUT and name not in LEFT_OUT:
                 own.setdefault(name, []).append(_rounded(value))
     return list(groups.values())
+
+
+def ungrouped(groups: list[dict[str, Any]]) -> list[Record]:
+    """The records of groups, whose numbers are lists of the same length.
+
+    Examples
+    --------
+    >>> ungrouped([{"design": "steps", "seed": [0, 1], "rms": [1.2, 2.0]}])
+    [{'design': 'steps', 'seed': 0, 'rms': 1.2}, {'design': 'steps', 'seed': 1, 'rms': 2.0}]
+    """
+    records = []
+    for group in groups:
+        shared = {name: value for name, value in group.items() if name in ABOUT}
+        lists = {name: value for name, value in group.items() if name not in ABOUT}
+        rows = zip(*lists.values(), strict=True)
+        records += [shared | dict(zip(lists, row, strict=True)) for row in rows]
+    return records
 
 
 def _rounded(value: Any) -> Any:

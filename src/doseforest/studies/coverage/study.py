@@ -11,9 +11,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from doseforest.studies.coverage import averages, positivity, shape, units
+from doseforest.studies.coverage.published import measured_at, with_published
 from doseforest.studies.coverage.section import Section
 from doseforest.studies.provenance import (
     PACKAGE,
+    commit,
     digest_of,
     digest_of_files,
     installed,
@@ -34,6 +36,7 @@ SECTIONS: dict[str, Section] = {
 }
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "econml")
 FILES = ("inference", "studies/coverage", "simulation")  # beside those of fits
+ABOUT_DRAWS = ("study.py", "published.py")  # of them those that change no draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,11 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class CoverageStudy:
-    """Sections of many draws."""
+    """Sections of many draws, which take too long for one sitting.
+
+    Cases that a run leaves out are those of the published report, each with the commit that it was
+    measured at, as long as the run has all draws of its own cases.
+    """
 
     about: str
 
@@ -65,8 +72,12 @@ class CoverageStudy:
         done = {} if request.fresh else kept(draws)
         clock.mention(f"{len(done)} of {len(draws)} draws are made already")
         make([own for own in draws if own not in done], request.processes, clock, done)
-        found = [done[own] for own in draws if own in done]
-        return report(found), len(found) == len(asked)
+        found = summarised([done[own] for own in draws if own in done])
+        complete = all(own in done for own in asked)
+        merged = complete and request.simulations is None and request.seed is None
+        if merged:
+            found = with_published(found, tuple(SECTIONS))
+        return report(found, merged=merged), complete
 
 
 def draws_of(request: Request) -> list[Draw]:
@@ -124,6 +135,7 @@ def measured(draw: Draw) -> Record:
 def store_file() -> Path:
     """Where draws are kept, named by all that they depend on."""
     files = [path for name in FILES for path in (PACKAGE / name).rglob("*.py")]
+    files = [path for path in files if path.name not in ABOUT_DRAWS]
     versions = [installed(package) for package in PACKAGES]
     state = digest_of(source_digest(), digest_of_files(files), versions)
     return work_folder() / "coverage" / f"{state}.jsonl"
@@ -144,19 +156,25 @@ def kept(draws: list[Draw]) -> dict[Draw, Record]:
     return found
 
 
-def report(records: list[Record]) -> Report:
+def summarised(records: list[Record]) -> list[Record]:
+    """What the draws of each case amount to, with the commit and the seeds."""
+    found: list[Record] = []
+    for name, section in SECTIONS.items():
+        own = [record for record in records if record["section"] == name]
+        for one in section.summary(own):
+            seeds = [record["seed"] for record in own if record["case"] == one["case"]]
+            about = {"commit": commit(), "first_seed": min(seeds), "last_seed": max(seeds)}
+            found.append({"measure": name, **one, **about})
+    return found
+
+
+def report(summaries: list[Record], *, merged: bool = False) -> Report:
     """Tables and bars of the sections that have draws."""
     parts: list[str] = []
     verdicts: list[Verdict] = []
-    summaries: list[Record] = []
     for name, section in SECTIONS.items():
-        own = [record for record in records if record["section"] == name]
+        own = [one for one in summaries if one["measure"] == name]
         if own:
-            summary = section.summary(own)
-            parts += [f"## {section.title}", *section.parts(summary)]
-            verdicts += section.verdicts(summary)
-            summaries += [{"measure": name, **one} for one in summary]
-    seeds = [record["seed"] for record in records]
-    if seeds:
-        parts.insert(0, f"Draws have the seeds {min(seeds)} to {max(seeds)}.")
-    return Report("Coverage of intervals", parts, verdicts, summaries)
+            parts += [f"## {section.title}", *section.parts(own), measured_at(own)]
+            verdicts += section.verdicts(own)
+    return Report("Coverage of intervals", parts, verdicts, summaries, merged=merged)
