@@ -113,8 +113,7 @@ def verdicts_of_changes(found: list[Record]) -> list[Verdict]:
 
 CURVE_SECTION = Section(
     "Average curves",
-    CURVE_DRAWS,
-    tuple(CURVES),
+    dict.fromkeys(CURVES, CURVE_DRAWS),
     no_packages,
     measure_curve,
     summary_of_curves,
@@ -123,8 +122,7 @@ CURVE_SECTION = Section(
 )
 CHANGE_SECTION = Section(
     "Shifts and derivatives",
-    CHANGE_DRAWS,
-    tuple(CHANGES),
+    dict.fromkeys(CHANGES, CHANGE_DRAWS),
     no_packages,
     measure_change,
     summary_of_changes,

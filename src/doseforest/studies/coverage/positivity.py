@@ -14,8 +14,8 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Verdict
 from doseforest.studies.tasks import Record
 
-DRAWS, SIZE = 30, 1000
-CASES = ("polynomial",)
+DRAWS = {"polynomial": 30}
+SIZE = 1000
 N_DOSES = 6
 NOTE = (
     f"The paper's design, n = {SIZE:,}: the dose is a function of sixty covariates and noise "
@@ -100,6 +100,4 @@ def verdicts(found: list[Record]) -> list[Verdict]:
     ]
 
 
-SECTION = Section(
-    "Where positivity fails", DRAWS, CASES, no_packages, measure, summary, parts, verdicts
-)
+SECTION = Section("Where positivity fails", DRAWS, no_packages, measure, summary, parts, verdicts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from doseforest.studies.report import Verdict
@@ -16,8 +16,7 @@ class Section:
     """Draws of some cases, one at a time, and what is said about all of them."""
 
     title: str
-    draws: int  # of each case, by default
-    cases: tuple[str, ...]
+    draws: Mapping[str, int]  # of each case, by default
     packages: Callable[[str], tuple[str, ...]]  # that a case needs beside our own
     measure: Callable[[str, int], Record]  # of a case and a seed
     summary: Callable[[list[Record]], list[Record]]  # a record or more for each case

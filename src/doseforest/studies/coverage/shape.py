@@ -10,8 +10,7 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Verdict
 from doseforest.studies.tasks import Record
 
-DRAWS = 500
-CASES = ("increasing 1000",)
+DRAWS = {"increasing 1000": 500}
 MOST_FLAT, LEAST_REVERSED = 0.07, 0.9
 NOTE = (
     "The test that the average curve increases, at 5 %, n = 1,000: on a flat curve, the least "
@@ -55,6 +54,4 @@ def verdicts(found: list[Record]) -> list[Verdict]:
     return said
 
 
-SECTION = Section(
-    "The test of shapes", DRAWS, CASES, no_packages, measure, summary, parts, verdicts
-)
+SECTION = Section("The test of shapes", DRAWS, no_packages, measure, summary, parts, verdicts)

@@ -83,15 +83,18 @@ class CoverageStudy:
 def draws_of(request: Request) -> list[Draw]:
     """Seeds first, so that a run that is cut short has something of every case."""
     names = request.sections or tuple(SECTIONS)
-    most = max(request.simulations or SECTIONS[name].draws for name in names)
-    seeds = request.seeds(most)
+    cases = [
+        (name, case, request.simulations or draws)
+        for name in names
+        for case, draws in SECTIONS[name].draws.items()
+        if all(word in case.split() for text in request.designs or () for word in text.split())
+    ]
+    seeds = request.seeds(max((draws for *_, draws in cases), default=0))
     return [
         Draw(name, case, seed)
         for place, seed in enumerate(seeds)
-        for name in names
-        if place < (request.simulations or SECTIONS[name].draws)
-        for case in SECTIONS[name].cases
-        if all(word in case.split() for text in request.designs or () for word in text.split())
+        for name, case, draws in cases
+        if place < draws
     ]
 
 
