@@ -69,7 +69,7 @@ def main(folder):
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["SPARK_WORKER_DIR"] = f"{folder}/work"  # else it lies in the package of PySpark
     session = start_session(
-        "local-cluster[2,1,1024]",
+        "local-cluster[2,1,2048]",
         folder,
         **{
             "spark.executor.memory": "1g",

@@ -196,6 +196,7 @@ def test_the_band_is_that_of_multipliers_shared_by_all_doses(fitted):
 
 def test_one_value_has_its_interval_for_a_band_and_more_coverage_is_wider():
     assert simultaneous_quantile(np.eye(1)) == pytest.approx(1.96, abs=0.03)
+    assert simultaneous_quantile(np.diag([0.01, np.inf])) == simultaneous_quantile(np.eye(1))
     assert simultaneous_quantile(np.ones((3, 3))) == pytest.approx(1.96, abs=0.03)
     assert simultaneous_quantile(np.zeros((2, 2))) == pytest.approx(1.96, abs=0.01)
     assert simultaneous_quantile(np.eye(3), 0.99) > simultaneous_quantile(np.eye(3), 0.9)

@@ -123,6 +123,23 @@ def test_levels_are_compared_by_standardised_differences_from_everybody():
     np.testing.assert_array_equal(balance.after[1], 0.0)  # what never varies is balanced
 
 
+@pytest.mark.parametrize("levels", [False, True])
+def test_balance_does_not_depend_on_the_scale_of_other_covariates(levels):
+    rng = np.random.default_rng(0)
+    dose = rng.integers(0, 3, 200).astype(float) if levels else rng.uniform(0, 2, 200)
+    support = DoseSupport(0.0, 2.0, (0.0, 1.0, 2.0) if levels else (), not levels)
+    rate = 1e-6 * (dose + rng.normal(size=200))
+    stamps = 1.7e15 + 2e12 * rng.normal(size=200)  # microseconds since 1970
+    constant = np.full(200, 0.1)
+    alone, beside = (
+        covariate_balance(np.column_stack(own), dose, np.ones(200), support).before
+        for own in ((rate,), (rate, stamps, constant))
+    )
+    np.testing.assert_allclose(beside[0], alone[0], rtol=1e-12)
+    assert np.abs(alone).max() > 0.3
+    np.testing.assert_array_equal(beside[2], 0.0)
+
+
 def test_the_share_of_units_without_a_choice_of_dose_is_found():
     x, rng = covariates(1500), np.random.default_rng(3)
     fixed = x["age"].to_numpy() < -0.5  # their standard deviation is a tenth of the others'

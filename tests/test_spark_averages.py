@@ -98,3 +98,7 @@ def test_a_dose_without_rows_near_has_no_end_of_its_error(spark):
     assert np.isinf(found.standard_errors[1])
     assert found.values[0] == pytest.approx(3.5)
     assert np.isfinite(found.standard_errors[0])
+    low, high = found.band()
+    np.testing.assert_array_equal([low[1], high[1]], [-np.inf, np.inf])
+    # One dose counts, so the band is its interval.
+    np.testing.assert_allclose([low[0], high[0]], [own[0] for own in found.interval()])

@@ -236,6 +236,19 @@ def test_averages_over_a_frame_are_the_means_of_its_curves(model, frame):
     np.testing.assert_allclose(model.averageDoseResponse(frame), curves.mean(axis=0))
 
 
+def test_doses_beyond_those_of_training_are_answered_as_the_nearest(model, spark):
+    far = columns_of_rows(20, seed=3)
+    far["discount"][:10], far["discount"][10:] = 50.0, -3.0
+    low, high = model.toLocal().support.low, model.toLocal().support.high
+    near = far | {"discount": np.clip(far["discount"], low, high)}
+    told = [
+        np.array(model.transform(frame_of(spark, own)).orderBy("user").toArrow()["prediction"])
+        for own in (far, near)
+    ]
+    np.testing.assert_array_equal(*told)  # no null: Spark's evaluators take none
+    assert np.isfinite(told[0]).all()
+
+
 @pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_cross_validation_chooses_a_parameter(frame):

@@ -104,12 +104,58 @@ def with_value(spark, name, value, rows=slice(0, 3)):
         ("discount", None, "'treatmentCol' column 'discount' must hold .* Got 3 other row"),
         ("spend", None, "'labelCol' column 'spend' must hold .* Got 3 other row"),
         ("spend", float("nan"), "'labelCol' column 'spend' must hold finite numbers"),
-        ("a", float("inf"), "'featureCols' columns must hold finite numbers"),
+        ("a", float("inf"), "'featureCols' column 'a' must hold finite .* Got 3 infinite"),
     ],
 )
 def test_values_that_say_nothing_are_refused(spark, name, value, message):
     with pytest.raises(ValueError, match=message):
         fit(with_value(spark, name, value))
+
+
+@pytest.mark.parametrize("parameter", ["groupCol", "rowIdCol"])
+@pytest.mark.parametrize("text", [True, False])
+def test_rows_without_a_group_or_id_are_refused(spark, parameter, text):
+    from pyspark.sql import functions
+
+    ids = functions.when(functions.col("user") > 2, functions.col("user"))
+    frame = frame_of(spark, columns_of_rows(100))
+    frame = frame.withColumn("own", ids.cast("string") if text else ids)
+    with pytest.raises(ValueError, match=f"'{parameter}' column 'own' must hold .* Got 3 other"):
+        fit(frame, **{parameter: "own"})
+
+
+def test_too_few_groups_for_the_folds_are_refused(frame):
+    few = frame.selectExpr("*", "user % 5 as city")
+    with pytest.raises(ValueError, match=r"'groupCol' column 'city' .* at least 9 .* Got 5"):
+        fit(few, groupCol="city")
+
+
+def test_rows_of_weight_0_may_lack_anything(spark):
+    from pyspark.sql import functions
+
+    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
+
+    frame = frame_of(spark, columns_of_rows(100))
+    frame = frame.withColumn("w", (functions.col("user") >= 10).cast("double"))
+    for name in ("discount", "spend", "user"):
+        frame = frame.withColumn(name, functions.expr(f"if(w > 0, {name}, null)"))
+    columns = Columns(("a", "b", "c"), "discount", "spend", weight="w", row_id="user")
+    prepared = prepared_frame(frame, columns, None)
+    summary = summarise_frame(prepared, columns, ("a", "b", "c"))
+    assert summary.n_rows == 90
+    blocks = unit_blocks(prepared, summary, n_folds=3, seed=0).collect()
+    assert sorted(np.concatenate([block.ids for block in blocks])) == list(range(10, 100))
+
+
+def test_nothing_is_as_good_as_not_given(spark):
+    from doseforest.spark import GeneralizedCausalForest
+
+    forest = GeneralizedCausalForest(doses=None, nTrees=None, numPartitions=None)
+    assert forest.value("doses") is None
+    assert forest.setNTrees(7).value("nTrees") == 7
+    assert forest.setNTrees(None).value("nTrees") == 400
+    assert forest.setParams(seed=None).value("seed") == 0
 
 
 def test_one_dose_level_is_refused(spark):

@@ -68,6 +68,35 @@ def test_trees_of_xgboost_are_read_in_their_own_precision():
     np.testing.assert_allclose(trees.predict(x, dose), model.predict(table), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"objective": "count:poisson"}, "'objective' is one of .*Got 'count:poisson'"),
+        ({"objective": "reg:logistic"}, "'objective' is one of 'reg:squarederror'"),
+        ({"booster": "dart"}, "'booster' is one of 'gbtree'. Got 'dart'"),
+        ({"missing": 0.0}, "'missing' is NaN. Got 0.0"),
+    ],
+)
+def test_xgboost_whose_trees_do_not_add_up_to_a_prediction_is_refused(spark, settings, told):
+    xgboost_spark = pytest.importorskip("xgboost.spark")
+    from doseforest.spark.members import check_members
+
+    with pytest.raises(ValueError, match=told):
+        check_members([xgboost_spark.SparkXGBRegressor(**settings)])
+    check_members([xgboost_spark.SparkXGBRegressor(objective="reg:absoluteerror")])
+
+
+def test_members_draw_by_the_seed_of_the_fit(spark):
+    from pyspark.ml.regression import RandomForestRegressor
+
+    from doseforest.spark.members import _for_units
+    from doseforest.spark.units import Units
+
+    units = Units(spark.sparkContext.parallelize([0]), None, 10, 1, 3, seed=77, weighted=False)
+    assert _for_units(RandomForestRegressor(), units).getSeed() == 77
+    assert _for_units(RandomForestRegressor(seed=5), units).getSeed() == 5
+
+
 def test_members_are_fitted_without_each_fold(spark):
     from pyspark.ml.regression import DecisionTreeRegressor
 

@@ -132,3 +132,60 @@ def test_folds_of_rows_are_their_ids_alone(units):
     for ids, folds in units.blocks.map(lambda block: (block.ids, block.folds)).collect():
         np.testing.assert_array_equal(folds, fold_of(ids, N_FOLDS, 0))
         assert set(np.unique(folds)) == set(range(N_FOLDS))
+
+
+def pretended(spark, blocks, n_rows):
+    """Units that say that they are more than they are, so that samples are small."""
+    from doseforest.spark.jobs import Kept
+    from doseforest.spark.units import Units
+
+    found = spark.sparkContext.parallelize(blocks, len(blocks))
+    return Units(found, Kept(), n_rows, 1, N_FOLDS, seed=0, weighted=False)
+
+
+def block_of(dose, ids, keys=None):
+    from doseforest.spark.units import UnitBlock
+
+    n = len(dose)
+    return UnitBlock(np.zeros((n, 1)), dose, np.zeros(n), None, ids, ids % N_FOLDS, {}, keys)
+
+
+def test_a_level_that_the_sample_misses_is_among_the_doses(spark):
+    from doseforest.spark.fitting import _dose_sample
+
+    ids = np.arange(40)
+    blocks = [block_of(ids % 3 / 2, ids), block_of(np.full(40, 7.0), ids + 40)]
+    units = pretended(spark, blocks, n_rows=10**12)  # a sample of nobody
+    np.testing.assert_array_equal(_dose_sample(units, (0.0, 7.0)).dose, [0.0, 0.5, 1.0, 7.0])
+    many = pretended(spark, [block_of(ids / 4, ids)], n_rows=10**12)
+    np.testing.assert_array_equal(_dose_sample(many, (0.0, 9.75)).dose, [0.0, 9.75])
+
+
+def test_samples_are_of_rows_not_of_their_groups(spark):
+    from doseforest.spark.fitting import _dose_sample
+
+    rows = np.arange(4000)
+    block = block_of(rows / 4000, np.zeros(4000, np.int64), keys=rows)
+    drawn = _dose_sample(pretended(spark, [block], n_rows=400_000), (0.0, 1.0)).dose
+    # Half of 4,000 rows with a standard deviation of 32; groups would give all of them or none.
+    assert 1800 < len(drawn) < 2200
+
+
+def test_rows_that_share_an_id_lie_together(spark, monkeypatch):
+    from doseforest.spark import GeneralizedCausalForest, estimator
+    from test_spark_estimator import SMALL, columns_of_rows
+
+    columns = columns_of_rows(120)
+    columns["user"] = columns["user"] % 40  # three rows each, far from one another
+    frame = spark.createDataFrame(pa.table(columns)).repartition(4)
+    seen = {}
+
+    def stop(frame, summary, n_folds, seed):
+        seen["ids"] = frame.select("id").rdd.glom().map(lambda own: [r[0] for r in own]).collect()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(estimator, "unit_blocks", stop)
+    with pytest.raises(KeyboardInterrupt):
+        GeneralizedCausalForest(**SMALL).fit(frame)
+    places = [set(own) for own in seen["ids"]]
+    assert sum(map(len, places)) == 40

@@ -39,6 +39,7 @@ def finished(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("spark")
     write_rows(folder, n=N_ROWS)
     run_pipeline(config_of(folder, **SPARK))
+    assert spark.range(3).count() == 3  # a session that it found goes on
     return folder
 
 

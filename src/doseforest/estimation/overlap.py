@@ -78,16 +78,22 @@ def warn_of_poor_overlap(
     warn_of_unsupported(grid, supported(density, X, grid, ground).mean(axis=0), stacklevel=4)
 
 
-def warn_of_unsupported(grid: DoseArray, shares: FloatArray, stacklevel: int = 3) -> None:
+CURE = (
+    "Give 'doses' that leave them out, look at supported(X, doses), or name in 'density_features' "
+    "only covariates that also drive the outcome."
+)
+
+
+def warn_of_unsupported(
+    grid: DoseArray, shares: FloatArray, stacklevel: int = 3, cure: str = CURE
+) -> None:
     """Warn of doses by the shares of the units that could have had them."""
     poor = grid[shares < FEWEST_SUPPORTED]
     if len(poor):
         named = ", ".join(map(dose_text, poor[:5])) + (", …" if len(poor) > 5 else "")
         warnings.warn(
             f"Fewer than {FEWEST_SUPPORTED:.0%} of the units could have had the dose(s) {named}: "
-            "there the curves of the others are extrapolated by the outcome model. Give 'doses' "
-            "that leave them out, look at supported(X, doses), or name in 'density_features' only "
-            "covariates that also drive the outcome.",
+            f"there the curves of the others are extrapolated by the outcome model. {cure}",
             OverlapWarning,
             stacklevel=stacklevel,
         )

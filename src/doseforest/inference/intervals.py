@@ -47,7 +47,7 @@ def simultaneous_quantile(covariance: FloatArray, coverage: Any = 0.95) -> float
     Parameters
     ----------
     covariance : array of shape (n, n)
-        Of the estimates; those without variance do not count.
+        Of the estimates; those without variance, or without a finite one, do not count.
     coverage : float, default=0.95
 
     Examples
@@ -57,7 +57,7 @@ def simultaneous_quantile(covariance: FloatArray, coverage: Any = 0.95) -> float
     """
     asked = checked_coverage(coverage)
     scale = np.sqrt(np.diag(covariance))
-    varies = scale > 0
+    varies = (scale > 0) & np.isfinite(scale)
     if not varies.any():
         return normal_quantile(asked)
     scale = scale[varies]

@@ -146,10 +146,10 @@ def _correlations(columns: FloatArray, targets: FloatArray, weights: FloatArray)
     centred, known = _centred(columns, weights)
     total = np.maximum(known.T @ np.ones(len(weights)), np.finfo(float).tiny)[:, None]
     mean = known.T @ targets / total
-    spread = np.sqrt(np.maximum(known.T @ targets**2 / total - mean**2, 0.0))
-    deviation = np.sqrt((known * centred**2).sum(axis=0))[:, None] / np.sqrt(total)
+    target_squares = known.T @ targets**2 / total
+    spread = np.sqrt(not_rounding(target_squares - mean**2, target_squares))
     product = (known * centred).T @ targets / total
-    return _ratio(product, deviation * spread)
+    return ratio_or_zero(product, _deviations(columns, centred, known)[:, None] * spread)
 
 
 def _mean_differences(
@@ -157,24 +157,44 @@ def _mean_differences(
 ) -> FloatArray:
     """Mean at each level less the sample's, in its standard deviations, (n_columns, n_levels)."""
     centred, known = _centred(columns, sample)
-    deviation = np.sqrt(_ratio((known * centred**2).sum(axis=0), known.sum(axis=0)))
+    deviation = _deviations(columns, centred, known)
     here = np.where(np.isnan(columns), 0.0, weights[:, None])
-    means = _ratio((here * centred).T @ at_level, here.T @ at_level)
-    return _ratio(means, np.broadcast_to(deviation[:, None], means.shape))
+    means = ratio_or_zero((here * centred).T @ at_level, here.T @ at_level)
+    return ratio_or_zero(means, np.broadcast_to(deviation[:, None], means.shape))
+
+
+def _deviations(columns: FloatArray, centred: FloatArray, known: FloatArray) -> FloatArray:
+    """Standard deviation of each column, 0 where it does not vary."""
+    total = known.sum(axis=0)
+    squares = ratio_or_zero((known * np.nan_to_num(columns) ** 2).sum(axis=0), total)
+    variance = ratio_or_zero((known * centred**2).sum(axis=0), total)
+    return np.sqrt(not_rounding(variance, squares))
 
 
 def _centred(columns: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Columns less their means, 0 where missing; and the weights, 0 where missing."""
     known = np.where(np.isnan(columns), 0.0, weights[:, None])
     filled = np.nan_to_num(columns)
-    means = _ratio((known * filled).sum(axis=0), known.sum(axis=0))
+    means = ratio_or_zero((known * filled).sum(axis=0), known.sum(axis=0))
     return np.where(np.isnan(columns), 0.0, filled - means), known
 
 
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Quotient, 0 where nothing varies."""
-    tiny = 1e-12 * np.max(np.abs(below), initial=0.0)
-    return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > tiny)
+def not_rounding(variance: FloatArray, squares: FloatArray) -> FloatArray:
+    """Variances, 0 where they are what rounding leaves of mean squares.
+
+    >>> not_rounding(np.array([1e-17, 0.5]), np.array([1.0, 1.0]))
+    array([0. , 0.5])
+    """
+    return np.where(variance > 1e-12 * squares, variance, 0.0)
+
+
+def ratio_or_zero(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotient, 0 where there is nothing to divide by.
+
+    >>> ratio_or_zero(np.array([1.0, 1.0]), np.array([4.0, 0.0]))
+    array([0.25, 0.  ])
+    """
+    return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
 
 
 def variance_ratios(

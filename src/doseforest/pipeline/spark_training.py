@@ -83,21 +83,19 @@ def _spark_names() -> dict[str, str]:
 def snake_case(name: str) -> str:
     """A name of Spark's as the rest of the library spells it.
 
-    >>> snake_case("nTrees"), snake_case("seed")
-    ('n_trees', 'seed')
+    >>> snake_case("nTrees"), snake_case("taskMemoryMB")
+    ('n_trees', 'task_memory_mb')
     """
-    return re.sub("([A-Z])", r"_\1", name).lower()
+    return re.sub("(?<=[a-z])([A-Z])", r"_\1", name).lower()
 
 
 @contextmanager
 def _session() -> Iterator[Any]:
-    """The active session, or one that is stopped after use."""
+    """The session of this process, or one that is stopped after use."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        yield active
-        return
+    found = SparkContext._active_spark_context is not None  # another thread may have started it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         session = SparkSession.builder.appName("doseforest pipeline").getOrCreate()
@@ -106,4 +104,5 @@ def _session() -> Iterator[Any]:
     try:
         yield session
     finally:
-        session.stop()
+        if not found:
+            session.stop()

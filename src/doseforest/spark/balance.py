@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.dtypes import FloatArray
-from doseforest.inspection.overlap_measures import Balance
+from doseforest.inspection.overlap_measures import Balance, not_rounding, ratio_or_zero
 from doseforest.nuisance.densities.support import DoseSupport
 
 
@@ -83,28 +83,18 @@ def _correlations(sample: tuple[FloatArray, ...], sums: tuple[FloatArray, ...]) 
     weight, total, squares, targets, target_squares, products = sums
     weight = np.maximum(weight, np.finfo(float).tiny)
     mean, target_mean = total / weight, targets / weight[:, None]
-    deviation = np.sqrt(_not_below(squares / weight - mean**2, squares / weight))
-    spread = np.sqrt(np.maximum(target_squares / weight[:, None] - target_mean**2, 0.0))
+    deviation = np.sqrt(not_rounding(squares / weight - mean**2, squares / weight))
+    target_squares = target_squares / weight[:, None]
+    spread = np.sqrt(not_rounding(target_squares - target_mean**2, target_squares))
     product = products / weight[:, None] - mean[:, None] * target_mean
-    return _ratio(product, deviation[:, None] * spread)
+    return ratio_or_zero(product, deviation[:, None] * spread)
 
 
 def _differences(sample: tuple[FloatArray, ...], sums: tuple[FloatArray, ...]) -> FloatArray:
     """Means at the levels less the sample's, in its standard deviations."""
     weight = np.maximum(sample[0], np.finfo(float).tiny)
     mean = sample[1] / weight
-    deviation = np.sqrt(_not_below(sample[2] / weight - mean**2, sample[2] / weight))
+    deviation = np.sqrt(not_rounding(sample[2] / weight - mean**2, sample[2] / weight))
     _, _, _, at_level, _, products = sums
-    difference = _ratio(products - mean[:, None] * at_level, at_level)
-    return _ratio(difference, np.broadcast_to(deviation[:, None], difference.shape))
-
-
-def _not_below(variance: FloatArray, squares: FloatArray) -> FloatArray:
-    """Variances, 0 where they are rounding of what squares leave."""
-    return np.where(variance > 1e-12 * squares, variance, 0.0)
-
-
-def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """Quotient, 0 where nothing varies."""
-    tiny = 1e-12 * np.max(np.abs(below), initial=0.0)
-    return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > tiny)
+    difference = ratio_or_zero(products - mean[:, None] * at_level, at_level)
+    return ratio_or_zero(difference, np.broadcast_to(deviation[:, None], difference.shape))

@@ -171,7 +171,7 @@ def _residual_density(units: Units, ground: DoseSupport, log_level: float) -> Re
 
     def residuals(block: UnitBlock) -> tuple[FloatArray, FloatArray, int]:
         beside = ~ground.at_mass(block.dose)
-        kept = sampled_ids(block.ids, n_rows, seed)
+        kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = beside if kept is None else beside & kept
         told = block[TOLD][rows]
         left = _positions(block, ground)[rows] - told[:, 0]

@@ -13,6 +13,9 @@ from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
 from doseforest.spark.fitting import FitSettings, fit_units, n_steps
 from doseforest.spark.frame_columns import Columns, check_columns, feature_names
 from doseforest.spark.frame_input import (
+    check_groups,
+    count_ids,
+    lying_together,
     prepared_frame,
     summarise_frame,
     unit_blocks,
@@ -77,6 +80,11 @@ class GeneralizedCausalForest(
         names = feature_names(dataset, columns.features)
         frame = prepared_frame(dataset, columns, self.value("numPartitions"))
         summary = summarise_frame(frame, columns, names)
+        if columns.group is not None or columns.row_id is not None:
+            n_ids = count_ids(frame)
+            check_groups(n_ids, columns, settings.n_folds)
+            if columns.group is None and n_ids < summary.n_rows:
+                frame = lying_together(frame, self.value("numPartitions"))
         summary = with_labels(dataset, frame, columns, summary)
         with (
             Kept() as kept,

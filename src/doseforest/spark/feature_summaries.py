@@ -73,7 +73,7 @@ def summarise_features(units: Units, max_bins: int) -> FeatureSummaries:
 def _columns(
     block: UnitBlock, n_rows: int, seed: int, max_bins: int
 ) -> Iterator[tuple[int, _Column]]:
-    kept = sampled_ids(block.ids, n_rows, seed)
+    kept = sampled_ids(block.sample_keys, n_rows, seed)
     sample = block.numbers if kept is None else block.numbers[kept]
     weights = block.weights
     if weights is not None and kept is not None:
@@ -106,7 +106,7 @@ def _summary(parts: list[_Column], max_bins: int) -> FeatureSummary:
     weights = None
     if any(part.weights is not None for part in parts):
         weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-    levels = _all_levels([part.levels for part in parts], max_bins)
+    levels = all_levels([part.levels for part in parts], max_bins)
     if levels is None:
         edges = feature_edges(values, weights, max_bins)
     else:
@@ -120,13 +120,18 @@ def _summary(parts: list[_Column], max_bins: int) -> FeatureSummary:
     return FeatureSummary(edges, terms, knots)
 
 
-def _all_levels(found: list[FloatArray | None], max_bins: int) -> FloatArray | None:
-    """Distinct values over all partitions, if they are few."""
+def all_levels(found: list[FloatArray | None], most: int) -> FloatArray | None:
+    """Distinct values over all partitions, if they are few; None: a partition has too many.
+
+    >>> all_levels([np.array([1.0, 2.0]), np.array([2.0, 3.0])], most=3)
+    array([1., 2., 3.])
+    >>> all_levels([np.array([1.0, 2.0]), None], most=3)
+    """
     known: list[Any] = [levels for levels in found if levels is not None]
     if len(known) < len(found):
         return None
     levels = np.unique(np.concatenate(known))
-    return levels if len(levels) <= max_bins else None
+    return levels if len(levels) <= most else None
 
 
 def _joined_terms(each: list[CovariateTerms]) -> CovariateTerms:

@@ -33,7 +33,7 @@ from doseforest.spark.category_sums import encode_units, split_features
 from doseforest.spark.conditional_means import MeanFitter
 from doseforest.spark.dose_density import fit_dose_density
 from doseforest.spark.engine import GrowthLimits, GrowthReport
-from doseforest.spark.feature_summaries import summarise_features
+from doseforest.spark.feature_summaries import all_levels, summarise_features
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
 from doseforest.spark.forests import ForestPlan
 from doseforest.spark.frame_input import FrameSummary
@@ -46,7 +46,7 @@ from doseforest.spark.spline_sums import fit_cores
 from doseforest.spark.stored_overlap import plain_report
 from doseforest.spark.treatment_ratios import add_ratios
 from doseforest.spark.units import UnitBlock, Units, add_up
-from doseforest.treatments.grids import DoseRange
+from doseforest.treatments.grids import FEW_LEVELS, DoseRange
 from doseforest.treatments.splines import Spline
 
 LEAF_SIZES = (5, 15, 50, 150)
@@ -129,7 +129,7 @@ def fit_units(
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[EffectForest, FitReport]:
     """Fit the outcome model and its correction."""
-    sample = _dose_sample(units)
+    sample = _dose_sample(units, (summary.lowest_dose, summary.highest_dose))
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
     grid = choose_grid(sample, settings.doses, baseline)
     counts = {feature: len(labels) for feature, labels in summary.categories.items()}
@@ -252,19 +252,28 @@ def _nuisance_leaf(n_rows: int) -> int:
     return max(NUISANCE_LEAF, round(n_rows * NUISANCE_FRACTION / MOST_LEAVES))
 
 
-def _dose_sample(units: Units) -> TrainingRows:
-    """Doses of the rows in the sample, as rows without covariates."""
+def _dose_sample(units: Units, ends: tuple[float, float]) -> TrainingRows:
+    """Doses of the rows in the sample, as rows without covariates.
+
+    The lowest and the highest dose are among them, and every level where these are few, however
+    rare: functions of the dose are made for the doses of the sample.
+    """
     n_rows, seed, weighted = units.n_rows, units.seed, units.weighted
 
-    def sampled(block: UnitBlock) -> tuple[FloatArray, FloatArray]:
-        kept = sampled_ids(block.ids, n_rows, seed)
+    def sampled(block: UnitBlock) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = slice(None) if kept is None else kept
-        return block.dose[rows], block.own_weights[rows]
+        levels = np.unique(block.dose)
+        few = levels if len(levels) <= FEW_LEVELS else None
+        return block.dose[rows], block.own_weights[rows], few
 
     with described(units.context, "a sample of the doses"):
         found = units.blocks.map(sampled).collect()
-    dose = np.concatenate([own for own, _ in found])
-    weights = np.concatenate([own for _, own in found])
+    dose = np.concatenate([own for own, _, _ in found])
+    weights = np.concatenate([own for _, own, _ in found])
+    levels = all_levels([own for _, _, own in found], FEW_LEVELS)
+    missed = np.setdiff1d(ends if levels is None else levels, dose)
+    dose, weights = np.append(dose, missed), np.append(weights, np.ones(len(missed)))
     order = np.lexsort((weights, dose))  # sums over them must not depend on partitions
     nothing = np.zeros(0, np.int64)
     return TrainingRows(

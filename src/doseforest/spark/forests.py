@@ -54,7 +54,7 @@ class ForestPlan:
 
     def sampling(self) -> SamplingPlan:
         """How trees draw rows, with the seed that `CurveForest(random_state=seed)` would have."""
-        drawn = check_random_state(self.seed).randint(0, 2**62, dtype=np.int64)
+        drawn = check_random_state(self.seed % 2**32).randint(0, 2**62, dtype=np.int64)
         return SamplingPlan(
             seed=int(drawn),
             fraction=self.sample_fraction,

@@ -14,7 +14,7 @@ import numpy as np
 from doseforest.data.exact_grid import grid_steps
 from doseforest.data.table import Categories
 from doseforest.data.training_rows import FEWEST_ROWS
-from doseforest.dtypes import ChannelArray, FloatArray
+from doseforest.dtypes import ChannelArray, FloatArray, IntArray
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
 from doseforest.spark.frame_columns import (
     Columns,
@@ -26,6 +26,7 @@ from doseforest.spark.frame_columns import (
 from doseforest.spark.jobs import described
 from doseforest.spark.units import UnitBlock, add_up, fold_of
 
+FEWEST_GROUPS = 3  # in a fold on average: rarely do all of them fall into one
 LARGEST_VALUE = 1e30  # of a treatment or label: squares of it stay finite
 
 
@@ -46,17 +47,14 @@ class FrameSummary:
 
 
 def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> Any:
-    """The columns of a fit under fixed names: features, texts, dose, y, w, id."""
+    """The columns of a fit under fixed names: features, texts, dose, y, w, id; key with groups."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    group_or_id = columns.group or columns.row_id
-    if group_or_id is None:
-        number = F.monotonically_increasing_id()
-    elif frame.schema[group_or_id].dataType.simpleString() == "string":
-        number = F.xxhash64(column(group_or_id))
-    else:
-        number = column(group_or_id).cast("long")
+    number = _number(frame, columns.group or columns.row_id)
     weight = F.lit(1.0) if columns.weight is None else column(columns.weight).cast("double")
+    keys = []
+    if columns.group is not None and columns.row_id is not None:
+        keys = [F.coalesce(_number(frame, columns.row_id), F.lit(0)).alias("key")]
     selected = frame.select(
         features_array(frame, columns.features).alias("features"),
         texts_array(frame, columns.features).alias("texts"),
@@ -64,11 +62,30 @@ def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> An
         column(columns.label).cast("double").alias("y"),
         weight.alias("w"),
         number.alias("id"),
+        *keys,
     )
-    if columns.group is None and n_partitions is None:
-        return selected
-    # Rows of a group are summed together, so they must lie together.
-    return selected.repartition(n_partitions or frame.rdd.getNumPartitions(), "id")
+    if columns.group is None:
+        return selected if n_partitions is None else selected.repartition(n_partitions, "id")
+    if not keys:
+        selected = selected.withColumn("key", F.xxhash64("features", "texts", "dose", "y", "id"))
+    return lying_together(selected, n_partitions)
+
+
+def _number(frame: Any, name: str | None) -> Any:
+    """Column expression: a whole number for the id or group of a row, null where that is null."""
+    from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.types import StringType
+
+    if name is None:
+        return F.monotonically_increasing_id()
+    if isinstance(frame.schema[name].dataType, StringType):
+        return F.when(column(name).isNotNull(), F.xxhash64(column(name).cast("string")))
+    return column(name).cast("long")
+
+
+def lying_together(prepared: Any, n_partitions: int | None) -> Any:
+    """The rows with all of one id in one partition: some sums are over them first."""
+    return prepared.repartition(n_partitions or prepared.rdd.getNumPartitions(), "id")
 
 
 def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None) -> FrameSummary:
@@ -81,20 +98,22 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
     def count(condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0))
 
-    def bad(name: str) -> Any:
+    def bad(name: str, among: Any) -> Any:
         value = F.col(name)
-        return count(value.isNull() | F.isnan(value) | (F.abs(value) > LARGEST_VALUE))
+        return count(among & (value.isNull() | F.isnan(value) | (F.abs(value) > LARGEST_VALUE)))
 
     aggregates = {
         "n": F.count(F.lit(1)),
         "n_counted": count(counted),
-        "no_dose": bad("dose"),
-        "no_y": bad("y"),
-        "no_weight": bad("w"),
+        "no_dose": bad("dose", counted),
+        "no_y": bad("y", counted),
+        "no_weight": bad("w", F.lit(True)),
         "negative": count(F.col("w") < 0),
         "no_features": count(F.col("features").isNull()),
-        "no_id": count(F.col("id").isNull()),
-        "infinite": count(F.exists("features", lambda own: F.abs(own) == F.lit(float("inf")))),
+        "no_id": count(counted & F.col("id").isNull()),
+        "infinite": count(
+            counted & F.exists("features", lambda own: F.abs(own) == F.lit(float("inf")))
+        ),
         "fewest": F.min(F.size("features")),
         "most": F.max(F.size("features")),
         "lowest": F.min(F.when(counted, F.col("dose"))),
@@ -106,6 +125,8 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
     with described(frame.sparkSession.sparkContext, "check the rows"):
         found = frame.agg(*(own.alias(name) for name, own in aggregates.items())).first()
     _refuse_values(found, columns)
+    if found["infinite"]:
+        _refuse_infinite(frame.where(counted), columns)
     equal = found["lightest"] == found["heaviest"]
     n_features = int(found["most"])
     return FrameSummary(
@@ -118,6 +139,25 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
         heaviest=float(found["heaviest"]) if weighted and not equal else None,
         treatment=columns.treatment,
     )
+
+
+def count_ids(frame: Any) -> int:
+    """Different ids, or groups, of the rows that count."""
+    with described(frame.sparkSession.sparkContext, "count the ids"):
+        return int(frame.where("w > 0").select("id").distinct().count())
+
+
+def check_groups(n_ids: int, columns: Columns, n_folds: int) -> None:
+    """Refuse groups, or ids that rows share, too few for the folds."""
+    parameter, name = "groupCol", columns.group
+    if name is None:
+        parameter, name = "rowIdCol", columns.row_id
+    least = FEWEST_GROUPS * n_folds
+    if n_ids < least:
+        raise ValueError(
+            f"The {parameter!r} column {name!r} must have at least {least} different values for "
+            f"{n_folds} folds, which share them out by hash. Got {n_ids} instead."
+        )
 
 
 def _refuse_values(found: Any, columns: Columns) -> None:
@@ -137,11 +177,6 @@ def _refuse_values(found: Any, columns: Columns) -> None:
                 f"The {parameter!r} column {name!r} must hold {rule}. "
                 f"Got {found[place]} other row(s) of {found['n']} instead."
             )
-    if found["infinite"]:
-        raise ValueError(
-            "The 'featureCols' columns must hold finite numbers, or null or NaN where one is "
-            f"missing. Got {found['infinite']} row(s) with an infinite one instead."
-        )
     if found["n_counted"] < FEWEST_ROWS:
         raise ValueError(
             f"The data frame must have at least {FEWEST_ROWS} rows of positive weight. "
@@ -161,6 +196,24 @@ def _refuse_values(found: Any, columns: Columns) -> None:
             f"The 'treatmentCol' column {columns.treatment!r} must vary: a constant dose has no "
             f"effect to learn. Got {found['lowest']:g} in every row instead."
         )
+
+
+def _refuse_infinite(frame: Any, columns: Columns) -> None:
+    """Name the first feature with an infinite value, which some row has."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    with described(frame.sparkSession.sparkContext, "look for infinite features"):
+        counts = frame.agg(
+            *(
+                F.sum((F.abs(F.col("features")[place]) == F.lit(float("inf"))).cast("long"))
+                for place in range(len(columns.features))
+            )
+        ).first()
+    name, count = next((name, n) for name, n in zip(columns.features, counts, strict=True) if n)
+    raise ValueError(
+        f"The 'featureCols' column {name!r} must hold finite numbers, or null or NaN where one is "
+        f"missing. Got {count} infinite one(s) instead."
+    )
 
 
 def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSummary) -> FrameSummary:
@@ -212,6 +265,8 @@ def _block(
     n_folds: int,
     seed: int,
 ) -> UnitBlock:
+    import pyarrow as pa
+
     def numbers(name: str) -> FloatArray:
         return np.array(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
 
@@ -220,7 +275,12 @@ def _block(
     flat = batch.column("features").flatten().to_numpy(zero_copy_only=False)
     X = np.array(flat, np.float64).reshape(len(weights), n_features)
     X = coded_rows(X, batch.column("texts"), *labels)
-    ids = np.array(batch.column("id").to_numpy(zero_copy_only=False), np.int64)[kept]
+
+    def whole(name: str) -> IntArray:  # of rows that count, of which none is null
+        chosen = batch.column(name).filter(pa.array(kept))
+        return np.array(chosen.to_numpy(zero_copy_only=False), np.int64)
+
+    ids = whole("id")
     return UnitBlock(
         X=X[kept],
         dose=numbers("dose")[kept] + 0.0,  # no negative zero
@@ -228,6 +288,7 @@ def _block(
         weights=weights[kept].astype(np.float64) if weighted else None,
         ids=ids,
         folds=fold_of(ids, n_folds, seed),
+        keys=whole("key") if "key" in batch.schema.names else None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 DESCRIPTION = "spark.job.description"
+MOST_AT_ONCE = 4  # functions whose jobs run side by side: forests that grow have rows of their own
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def broadcast(context: Any, value: Any) -> Iterator[Any]:
 
 
 def at_once(function: Callable[[int], Result], numbers: Iterable[int]) -> list[Result]:
-    """Results of a function that runs jobs, for each number; the jobs run side by side.
+    """Results of a function that runs jobs, for each number; a few of them side by side.
 
     While one waits for the driver another has the executors. Every thread has job descriptions of
     its own.
@@ -43,7 +44,7 @@ def at_once(function: Callable[[int], Result], numbers: Iterable[int]) -> list[R
     from pyspark.sql import SparkSession
 
     asked, session = list(numbers), SparkSession.builder.getOrCreate()
-    with ThreadPoolExecutor(max(1, len(asked))) as pool:
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         # A target for each: what a thread inherits is taken down when the target is made.
         targets = [inheritable_thread_target(session)(function) for _ in asked]
         return list(pool.map(lambda target, number: target(number), targets, asked))

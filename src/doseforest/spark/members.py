@@ -19,6 +19,11 @@ from doseforest.spark.member_trees import REGRESSORS, read_member
 from doseforest.spark.units import UnitBlock, Units, largest
 
 SLICE = 16_384
+XGBOOST = "SparkXGBRegressor"
+PLAIN_OBJECTIVES = (
+    *(None, "reg:squarederror", "reg:absoluteerror"),
+    *("reg:pseudohubererror", "reg:quantileerror"),
+)
 SCHEMA = "fold int, x array<double>, label double, weight double"
 
 
@@ -36,7 +41,27 @@ def check_members(members: Any) -> tuple[Any, ...]:
                 f"The 'outcomeMembers' parameter must hold regressors of trees: "
                 f"{', '.join(REGRESSORS)}. Got {type(own).__name__} instead."
             )
+        if type(own).__name__ == XGBOOST:
+            _check_xgboost(own)
     return tuple(given)
+
+
+def _check_xgboost(member: Any) -> None:
+    """Refuse what makes of the sum of its trees something else than a prediction."""
+    for name, known in (("objective", PLAIN_OBJECTIVES), ("booster", (None, "gbtree"))):
+        value = member.getOrDefault(name) if member.hasParam(name) else None
+        if value not in known:
+            told = ", ".join(repr(one) for one in known if one is not None)
+            raise ValueError(
+                f"The 'outcomeMembers' parameter must hold a {XGBOOST} whose {name!r} is one of "
+                f"{told}. Got {value!r} instead."
+            )
+    missing = member.getOrDefault("missing") if member.hasParam("missing") else None
+    if missing is not None and not np.isnan(missing):
+        raise ValueError(
+            f"The 'outcomeMembers' parameter must hold a {XGBOOST} whose 'missing' is NaN. "
+            f"Got {missing!r} instead."
+        )
 
 
 def member_names(members: Sequence[Any]) -> list[str]:
@@ -63,18 +88,23 @@ def fit_given(units: Units, members: Sequence[Any]) -> list[dict[str, OutcomeMod
         for name, member in zip(member_names(members), members, strict=True):
             what = described(units.context, f"{name} of the outcome, {told}")
             with what, without_pandas_warning():
-                own[name] = read_member(_for_units(member, units.weighted).fit(rows), fill)
+                own[name] = read_member(_for_units(member, units).fit(rows), fill)
         found.append(own)
     units.kept.release(frame)
     return found
 
 
-def _for_units(member: Any, weighted: bool) -> Any:
-    """The regressor on our columns; weights where it takes them."""
-    columns = {"featuresCol": "features", "labelCol": "label", "predictionCol": "prediction"}
-    if weighted and member.hasParam("weightCol"):
-        columns["weightCol"] = "weight"
-    return member.copy({member.getParam(name): own for name, own in columns.items()})
+def _for_units(member: Any, units: Units) -> Any:
+    """The regressor on our columns; weights where it takes them, our seed where it has none."""
+    given = {"featuresCol": "features", "labelCol": "label", "predictionCol": "prediction"}
+    if units.weighted and member.hasParam("weightCol"):
+        given["weightCol"] = "weight"
+    drawn = {
+        name: units.seed % 2**31
+        for name in ("seed", "random_state")
+        if member.hasParam(name) and not member.isSet(name)
+    }
+    return member.copy({member.getParam(name): own for name, own in {**given, **drawn}.items()})
 
 
 def _below_all(units: Units) -> FloatArray:

@@ -38,6 +38,9 @@ SHOWN_ROWS = 10_000  # about so many rows are in the quantiles and pictures
 SHOWN_SEED = 11
 
 
+CURE = "Give 'doses' that leave them out, and look at overlapReport() of the model."
+
+
 @dataclass(frozen=True, slots=True)
 class _Question:
     """What the rows are asked."""
@@ -82,7 +85,8 @@ def measure_overlap(
 
 def warn_of_overlap(report: OverlapReport, grid: FloatArray) -> None:
     """Warn as the local estimator does: of doses that few could have had, and of rare levels."""
-    warn_of_unsupported(grid, report.supported[np.isin(report.doses, grid)], stacklevel=4)
+    shares = report.supported[np.isin(report.doses, grid)]
+    warn_of_unsupported(grid, shares, stacklevel=4, cure=CURE)
     if not report.continuous:
         at_level = np.isin(report.doses, report.masses)
         warn_of_rare_levels(report.doses[at_level], report.kernel_sample[at_level])
@@ -163,12 +167,12 @@ def _shown(units: Units, asked: _Question) -> _Shown:
     share, seed = min(1.0, SHOWN_ROWS / units.n_rows), units.seed + SHOWN_SEED
 
     def rows(block: UnitBlock) -> tuple[Any, ...]:
-        own = block.take(fold_of(block.ids, 2**31, seed) < share * 2**31)
+        own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
         told = own[TOLD]
         inside = within(asked.ground, asked.doses)
         variances = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
         return (
-            own.ids,
+            own.sample_keys,
             own.dose,
             own.own_weights,
             asked.ratios.weights(own),
@@ -180,8 +184,8 @@ def _shown(units: Units, asked: _Question) -> _Shown:
 
     with described(units.context, "rows for quantiles of the overlap"):
         found = units.blocks.map(rows).collect()
-    ids, dose, weights, *others = (np.concatenate(own) for own in zip(*found, strict=True))
-    order = np.lexsort((dose, ids))
+    keys, dose, weights, *others = (np.concatenate(own) for own in zip(*found, strict=True))
+    order = np.lexsort((dose, keys))
     kept = [own[order] for own in others]
     return _Shown(dose[order], weights[order] if units.weighted else None, *kept)
 

@@ -170,7 +170,15 @@ class TableOfParams(Params):  # type: ignore[misc]
                     f"{type(self).__name__} must be given parameters that it has. Got {name!r} "
                     f"instead of one of {', '.join(self.TABLE)}."
                 )
-        self._set(**given)
+        for name, value in given.items():
+            self._give(name, value)
+
+    def _give(self, name: str, value: Any) -> Any:
+        """Set a parameter; None takes it back to its default, or to nothing."""
+        if value is None:
+            self.clear(self.getParam(name))
+            return self
+        return self._set(**{name: value})
 
     def setParams(self, **given: Any) -> Any:  # noqa: N802 (Spark's own convention)
         """Set several parameters by name."""
@@ -199,7 +207,7 @@ class TableOfParams(Params):  # type: ignore[misc]
 
 def _setter(name: str, doc: str) -> Callable[[Any, Any], Any]:
     def set_value(self: Any, value: Any) -> Any:
-        return self._set(**{name: value})
+        return self._give(name, value)
 
     set_value.__doc__ = f"Set {name}: {doc}."
     return set_value

@@ -11,7 +11,6 @@ import numpy as np
 from doseforest.data.table import ArrayTable
 from doseforest.dtypes import FloatArray
 from doseforest.spark.category_columns import coded_rows
-from doseforest.treatments.grids import SUPPORT_SLACK
 
 STRUCT = "struct<prediction:double,curve:array<double>,effect:array<double>>"
 
@@ -87,14 +86,17 @@ def served(forest: Any) -> Any:
 
 
 def _own(forest: Any, X: ArrayTable, dose: Any) -> FloatArray:
-    """Expected outcome at each row's own dose; NaN where it has none, or none in the support."""
+    """Expected outcome at each row's own dose; NaN where it has none.
+
+    Doses beyond those of training are answered as the nearest one: an evaluator takes no nulls.
+    """
     own = np.array(dose.to_numpy(zero_copy_only=False), np.float64)
     out = np.full(len(own), np.nan)
     known = np.isfinite(own)
-    known[known] = forest.support.contains(own[known], SUPPORT_SLACK)
     if known.any():
         units = replace(X, values=X.values[known])
-        out[known] = np.asarray(forest.dose_response(units, own[known][:, None]))[:, 0]
+        asked = forest.support.clip(own[known])
+        out[known] = np.asarray(forest.dose_response(units, asked[:, None]))[:, 0]
     return out
 
 

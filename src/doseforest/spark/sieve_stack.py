@@ -181,13 +181,14 @@ def _stack(units: Units) -> ShapeStack:
 
 
 def draw_queries(units: Units) -> FloatArray:
-    """Covariates of some rows, chosen by the hash of their ids."""
+    """Covariates of some rows, chosen by a hash."""
     n, seed = WEIGHED_QUERIES, units.seed
 
-    def candidates(block: UnitBlock) -> list[tuple[int, int, FloatArray]]:
-        hashes = fold_of(block.ids, 2**62, seed)
-        order = np.argsort(hashes, kind="stable")[:n]
-        return [(int(hashes[row]), int(block.ids[row]), block.X[row]) for row in order]
+    def candidates(block: UnitBlock) -> list[tuple[int, bytes, FloatArray]]:
+        hashes = fold_of(block.sample_keys, 2**62, seed)
+        last = np.sort(hashes)[:n][-1:]
+        rows = np.flatnonzero(hashes <= last)  # by their values where they share a key
+        return [(int(hashes[row]), block.X[row].tobytes(), block.X[row]) for row in rows]
 
     with described(units.context, f"draw {n} rows"):
         found = units.blocks.flatMap(candidates).takeOrdered(n, key=lambda own: own[:2])

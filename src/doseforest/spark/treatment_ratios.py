@@ -11,7 +11,7 @@ from doseforest.data.training_rows import TrainingRows
 from doseforest.dtypes import FloatArray
 from doseforest.nuisance.densities.mixed import MixedDensity
 from doseforest.nuisance.densities.support import quadrature_grid
-from doseforest.nuisance.densities.weights import check_integral, read_density
+from doseforest.nuisance.densities.weights import SLACK, read_density
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.spark.dose_density import TOLD
 from doseforest.spark.units import Sums, UnitBlock, Units, add_up
@@ -102,7 +102,13 @@ def _mean_density(units: Units, density: MixedDensity, points: FloatArray) -> Fl
     weight, total = add_up(units.blocks, "mean density of the dose", sums)
     means: FloatArray = total / np.maximum(weight, np.finfo(float).tiny)[:, None]
     whole = [read_density(own, points, ground, np.zeros(0))[1] for own in means]
-    check_integral(float(np.average(whole, weights=weight)), ground)
+    integral = float(np.average(whole, weights=weight))
+    if not abs(integral - 1) <= SLACK:
+        raise ValueError(
+            "The 'overlap' parameter must be False for rows whose density of the dose cannot be "
+            f"told: it must integrate to 1, with masses {list(ground.masses)}. Got {integral:.4g} "
+            "on average instead."
+        )
     return means
 
 

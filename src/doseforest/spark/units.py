@@ -28,6 +28,7 @@ class UnitBlock:
     ids: IntArray  # (n_rows,) of the row or its group: what rows are drawn by
     folds: IntArray  # (n_rows,)
     columns: Mapping[str, Any] = field(default_factory=dict)  # what stages have made of the rows
+    keys: IntArray | None = None  # (n_rows,) what samples are drawn by; None: the ids
 
     def __len__(self) -> int:
         return len(self.y)
@@ -42,6 +43,11 @@ class UnitBlock:
         """Covariates for models that take numbers only: X itself where nothing is categorical."""
         found: FloatArray = self.columns.get(NUMBERS, self.X)
         return found
+
+    @property
+    def sample_keys(self) -> IntArray:
+        """What samples of rows are drawn by: of groups one might have few or none."""
+        return self.ids if self.keys is None else self.keys
 
     def __getitem__(self, name: str) -> Any:
         """What a stage has made of the rows, one entry each."""
@@ -62,6 +68,7 @@ class UnitBlock:
             self.ids[rows],
             self.folds[rows],
             {name: own[rows] for name, own in self.columns.items()},
+            None if self.keys is None else self.keys[rows],
         )
 
     @staticmethod
@@ -71,9 +78,11 @@ class UnitBlock:
         if not parts:
             nothing, none = np.zeros(0), np.zeros(0, np.int64)
             return UnitBlock(np.zeros((0, n_features)), nothing, nothing, None, none, none)
-        weights = None
+        weights = keys = None
         if parts[0].weights is not None:
             weights = np.concatenate([part.weights for part in parts if part.weights is not None])
+        if parts[0].keys is not None:
+            keys = np.concatenate([part.keys for part in parts if part.keys is not None])
         return UnitBlock(
             np.concatenate([part.X for part in parts]),
             np.concatenate([part.dose for part in parts]),
@@ -81,6 +90,7 @@ class UnitBlock:
             weights,
             np.concatenate([part.ids for part in parts]),
             np.concatenate([part.folds for part in parts]),
+            keys=keys,
         )
 
 
