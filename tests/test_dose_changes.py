@@ -15,6 +15,7 @@ from doseforest.corrections.parts import out_of_bag, own_out_of_bag
 from doseforest.inference.changes.moves import Move, shift_contrast, shift_of, slope_contrast
 from doseforest.inference.changes.representers import known_part
 from doseforest.inference.changes.riesz import fit_riesz_terms, representer
+from doseforest.nuisance.densities.conditional_mean import fit_conditional_mean
 from doseforest.nuisance.densities.support import dose_support
 from doseforest.simulation import DESIGNS
 from doseforest.studies.coverage.average_draws import (
@@ -361,3 +362,25 @@ def test_studies_of_coverage_run_and_add_up():
     assert abs(curve.bias) < 1.0
     records = [{"error": own, "standard_error": 1.0} for own in np.linspace(-2.2, 2.2, 23)]
     assert summarised(records).coverage == pytest.approx(19 / 23)  # 0, ±.2, …, ±1.8
+
+
+def test_a_shift_from_between_levels_is_refused():
+    rng = np.random.default_rng(0)
+    x, dose = rng.normal(size=(200, 2)), rng.integers(0, 3, 200).astype(float)
+    forest = plain_forest(correction="orthogonal", n_trees=8)
+    forest.fit(x, dose + x[:, 0], treatment=dose)
+    assert forest.shift_effects(x[:3], [0.0, 1.0, 1.0], 1.0).shape == (3,)
+    with pytest.raises(ValueError, match=r"'dose' parameter must hold levels .* Got 0\.5 instead"):
+        forest.shift_effects(x[:3], [0.5, 1.0, 1.0], 1.0)
+
+
+def test_means_of_a_row_have_not_seen_its_group():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    x, target = rng.normal(size=(60, 3))[groups], rng.normal(size=60)[groups]
+    seen, unseen = (
+        fit_conditional_mean(x, target, groups=own).out_of_fold for own in (None, groups)
+    )
+    # Nothing of the target can be told from x but by rows of the same group.
+    assert np.corrcoef(seen, target)[0, 1] > 0.8
+    assert np.mean((unseen - target) ** 2) > 0.8 * target.var()

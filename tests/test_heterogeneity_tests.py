@@ -59,6 +59,20 @@ def test_repeated_rows_in_clusters_say_no_more_than_once():
     np.testing.assert_allclose(twice, once, rtol=0.03)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_one_row_or_group_decides_alone_has_no_error_to_speak_of(grouped):
+    rng = np.random.default_rng(0)
+    label, age = np.zeros(60), rng.normal(size=60)
+    label[: 3 if grouped else 1] = 1.0
+    groups = np.arange(60) // 3 if grouped else None
+    design, target = np.column_stack([np.ones(60), label, age]), rng.normal(size=60)
+    fit = robust_least_squares(design, target, clusters=groups)
+    np.testing.assert_array_equal(np.isinf(fit.standard_errors), [False, True, False])
+    if not grouped:  # nothing else depends on that row
+        rest = robust_least_squares(design[1:, [0, 2]], target[1:])
+        np.testing.assert_allclose(fit.standard_errors[[0, 2]], rest.standard_errors)
+
+
 def test_predictions_that_say_nothing_are_found_as_often_as_promised():
     rng = np.random.default_rng(0)
     n_found, n_draws = 0, 400

@@ -99,6 +99,12 @@ def test_standard_errors_of_the_parts_are_those_of_repeated_draws():
     np.testing.assert_allclose(drawn[:, 3:].mean(axis=0), drawn[:, :3].std(axis=0), rtol=0.3)
 
 
+def test_an_outcome_without_noise_is_as_robust_as_can_be():
+    found = Sensitivity(0.0, 1.0, 1.0, 1e-12, 1e-12, np.zeros((3, 3)))
+    assert found.robustness_value == pytest.approx(1.0, abs=1e-9)
+    assert Sensitivity(0.0, 1.0, 0.0, 1.0, 1.0, np.zeros((3, 3))).robustness_value == 0.0
+
+
 def test_the_robustness_value_brings_the_effect_to_zero(short):
     share = short.robustness_value
     assert short.bounds(share, share).low == pytest.approx(0.0, abs=1e-9)

@@ -71,6 +71,16 @@ def test_the_test_says_where_a_shape_is_violated_and_what_would_fit():
     assert "the estimate itself is" in str(kept)
 
 
+@pytest.mark.parametrize("shape", ["increasing", "decreasing", "concave", "convex"])
+def test_a_curve_without_noise_is_flat_up_to_rounding(shape):
+    values = np.full(21, 3.3) + 1e-15 * np.random.default_rng(0).normal(size=21)
+    flat = AverageDoseResponse(DOSES, values, np.zeros(21), np.zeros((21, 21)))
+    found = shape_test(flat, shape, n_draws=100)
+    assert (found.statistic, found.p_value) == (0.0, 1.0)
+    steep = AverageDoseResponse(DOSES, -DOSES, np.zeros(21), np.zeros((21, 21)))
+    assert shape_test(steep, "increasing", n_draws=100).p_value < 0.05
+
+
 def test_tests_of_shape_refuse_bad_arguments():
     average = AverageDoseResponse(DOSES, DOSES, np.ones(21), np.eye(21))
     with pytest.raises(ValueError, match=r"'n_draws' parameter must be an int of at least 100"):

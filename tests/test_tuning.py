@@ -1,5 +1,7 @@
 """Tuning: the right setting is found, chance is no merit, idle parameters are refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -7,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, tune
 from doseforest.evaluation.tuned_parameters import PARAMETERS, checked_params
+from doseforest.evaluation.tuning import _result
 from doseforest.nuisance.densities.known import Strata
 from doseforest.prediction.curve_effects import CurveEffects, dose_table
 
@@ -62,6 +65,21 @@ def test_settings_without_merit_do_not_beat_the_forest_as_it_is():
     assert found.chosen == {}
     assert found.forest.wiggle == 0.0
     assert "No candidate beats the forest as given beyond noise." in str(found)
+
+
+def test_a_sure_gain_is_not_hidden_by_a_larger_one_that_may_be_noise():
+    def risk(value, gap, error):
+        return SimpleNamespace(
+            value=value, minus=lambda other: SimpleNamespace(value=gap, standard_error=error)
+        )
+
+    risks = [risk(1.0, 0.0, 0.0), risk(0.95, -0.05, 0.001), risk(0.94, -0.06, 0.14)]
+    settings = [{"min_node_size": 7}, {"min_node_size": 9}]
+    found = _result(GeneralizedCausalForest(), settings, risks, np.ones(3))
+    assert found.beats_default
+    assert found.chosen == {"min_node_size": 7}
+    assert found.forest.min_node_size == 7
+    assert found.best == {"min_node_size": 9}
 
 
 def test_of_many_combinations_some_are_drawn_the_same_for_a_seed():

@@ -46,18 +46,18 @@ class Tuning:
     """What was tried, and what came of it."""
 
     trials: tuple[Trial, ...]  # the forest as it is first, then as they were tried
-    beats_default: bool  # beyond noise, as the best of so many
+    chosen: dict[str, Any]  # parameters to use: the best of those that are surely better, or none
     forest: Any  # unfitted, with the parameters to use
+
+    @property
+    def beats_default(self) -> bool:
+        """Whether some setting beats the forest as it is beyond noise, as one of so many."""
+        return bool(self.chosen)
 
     @property
     def best(self) -> dict[str, Any]:
         """Parameters of least risk; empty where that is the forest as it is."""
         return dict(min(self.trials, key=lambda trial: trial.risk).params)
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """Parameters to use: the best where they beat the forest as it is, else none."""
-        return self.best if self.beats_default else {}
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -288,8 +288,8 @@ def _result(
         Trial(setting, risk.value, gap.value, gap.standard_error, float(spent))
         for setting, risk, gap, spent in zip([{}, *settings], risks, gaps, seconds, strict=True)
     )
-    best = min(trials, key=lambda trial: trial.risk)
-    reach = NormalDist().inv_cdf(1 - LEVEL / len(settings))
-    beats = best.difference < -reach * best.standard_error
-    chosen = clone(forest, safe=False).set_params(**(best.params if beats else {}))
-    return Tuning(trials, bool(beats), chosen)
+    reach = NormalDist().inv_cdf(1 - LEVEL / len(settings))  # for all of them at once
+    better = [own for own in trials[1:] if own.difference < -reach * own.standard_error]
+    best = min(better, key=lambda trial: trial.risk, default=trials[0])
+    chosen = clone(forest, safe=False).set_params(**best.params)
+    return Tuning(trials, dict(best.params), chosen)

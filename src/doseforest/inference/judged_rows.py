@@ -42,20 +42,21 @@ class JudgedRows:
 
         What depends on the covariates alone is an error of the level, which is not judged.
         """
-        residual = self.residual
-        return residual - self._means(residual[:, None])[:, 0]
+        return self.without_level(self.residual)
 
-    def _means(self, targets: FloatArray) -> FloatArray:
+    def without_level(self, values: FloatArray) -> FloatArray:
+        """Values of the rows, (n_rows,), less what the covariates explain of them, cross-fitted."""
         rows, plan = self.rows, self.plan
-        return cross_fit_means(
+        means = cross_fit_means(
             rows.X,
-            targets,
+            values[:, None],
             draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
             weights=rows.weights,
             counts=rows.category_counts(),
             seed=plan.seed,
             n_threads=plan.n_threads,
         )
+        return values - means[:, 0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,16 +77,28 @@ class CurveShapes:
         return shape
 
 
-def curve_shapes(judged: JudgedRows) -> CurveShapes:
-    """Shapes of the judged curves at the rows' doses; means given the covariates cross-fitted."""
+def curve_shapes(judged: JudgedRows, *, of_shapes: bool = False) -> CurveShapes:
+    """Shapes of the judged curves at the rows' doses; means given the covariates cross-fitted.
+
+    With `of_shapes` residuals are those of the curves as sums of the functions of the dose: what
+    the functions cannot follow of a curve would else be on both sides of a regression of outcomes
+    on shapes.
+    """
     rows, plan = judged.rows, judged.plan
     folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
     projection = fit_projection(plan.basis, rows.dose, rows.weights)
     functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    at_nodes = judged.curves(projection.nodes)
+    coefficients = projection.coefficients(at_nodes)
+    left = judged.residual
+    if of_shapes:
+        shapes = coefficients @ plan.basis.evaluate(projection.nodes)[:, 1:].T
+        level = (at_nodes - shapes).mean(axis=1)
+        left = rows.y - level - (functions * coefficients).sum(axis=1)
     return CurveShapes(
         functions=functions - treatment_means(rows, folds, plan).values,
-        coefficients=projection.coefficients(judged.curves(projection.nodes)),
-        residual=judged.residual_without_level(),
+        coefficients=coefficients,
+        residual=judged.without_level(left),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray, IntArray
+
+ALONE = 1e-6  # rows with so little left beside their leverage decide on a coefficient alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +36,8 @@ def robust_least_squares(
 
     In HC3 residuals are divided by one minus the row's leverage, so that rows which pull the fit
     to themselves do not seem to fit well. With clusters the rows' residuals are added up within
-    them as they are, and the covariance multiplied by G / (G - 1) of G clusters.
+    them as they are, and the covariance multiplied by G / (G - 1) of G clusters. A coefficient that
+    a single row, or a single cluster, decides alone has an infinite variance.
 
     Parameters
     ----------
@@ -51,15 +55,32 @@ def robust_least_squares(
     (array([3.]), array([0.667]))
     """
     own = np.ones(len(target)) if weights is None else weights
-    bread = np.linalg.pinv(design.T @ (design * own[:, None]), hermitian=True)
+    bread = np.linalg.pinv(design.T @ (design * own[:, None]), hermitian=True).astype(np.float64)
     coefficients = bread @ (design.T @ (own * target))
     pull = own * (target - design @ coefficients)
     if clusters is None:
         leverage = own * (design @ bread * design).sum(axis=1)
-        sums, factor = design * (pull / np.maximum(1 - leverage, 1e-6))[:, None], 1.0
+        sums, factor = design * (pull / np.maximum(1 - leverage, ALONE))[:, None], 1.0
+        decided = _decided_by_rows(design[1 - leverage < ALONE], bread)
     else:
         sums, factor = _cluster_sums(design * pull[:, None], clusters, own)
-    return RobustFit(coefficients, factor * bread @ (sums.T @ sums) @ bread)
+        decided = _decided_by_clusters(design * np.sqrt(own)[:, None], clusters)
+    covariance = factor * bread @ (sums.T @ sums) @ bread
+    covariance[decided], covariance[:, decided] = 0.0, 0.0
+    covariance[decided, decided] = np.inf
+    return RobustFit(coefficients, covariance)
+
+
+def _decided_by_rows(rows: FloatArray, bread: FloatArray) -> NDArray[np.bool_]:
+    """Coefficients that move with rows which the fit goes through, (n_columns,)."""
+    moved = np.abs(rows @ bread)
+    found: NDArray[np.bool_] = moved > ALONE * moved.max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(found.any(axis=0))
+
+
+def _decided_by_clusters(design: FloatArray, clusters: IntArray) -> NDArray[np.bool_]:
+    """Coefficients of columns that one cluster alone has, (n_columns,)."""
+    return np.array([len(np.unique(clusters[column != 0])) < 2 for column in design.T], bool)
 
 
 def clusters_of(ids: IntArray) -> IntArray | None:

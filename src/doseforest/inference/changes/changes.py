@@ -22,6 +22,7 @@ from doseforest.inference.changes.moves import Contrast
 from doseforest.inference.changes.representers import Representer, represent
 from doseforest.inference.changes.riesz import RieszTerms, fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
+from doseforest.inference.robust_regression import clusters_of
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.densities.assignment import Assignment
 from doseforest.nuisance.densities.encoded import encoded_table
@@ -125,6 +126,7 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         table,
         rows.dose,
         weights=rows.weights,
+        groups=clusters_of(rows.ids),
         levels=bool(levels),
         seed=plan.seed,
         n_threads=plan.n_threads,

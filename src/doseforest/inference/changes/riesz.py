@@ -9,6 +9,7 @@ least-squares problem in the coefficients of a linear basis, without any density
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,7 @@ def fit_riesz_terms(
     dose: FloatArray,
     *,
     weights: FloatArray | None = None,
+    groups: IntArray | None = None,
     levels: bool = False,
     seed: int = 0,
     n_threads: int = 1,
@@ -74,6 +76,8 @@ def fit_riesz_terms(
         NaN is missing.
     dose : array of shape (n_rows,)
     weights : array of shape (n_rows,), optional
+    groups : array of shape (n_rows,), optional
+        Rows of a group are left out together.
     levels : bool
         Whether the dose has few levels: then they have indicators, whose products with the mean
         of the dose stand for chances that depend on the covariates.
@@ -86,16 +90,16 @@ def fit_riesz_terms(
     >>> terms.at(np.zeros(3), np.arange(3)).shape
     (3, 17)
     """
-    index = fit_covariate_index(X, [dose], weights=weights, seed=seed, n_threads=n_threads)
+    common: dict[str, Any] = {"weights": weights, "groups": groups, "n_threads": n_threads}
+    index = fit_covariate_index(X, [dose], seed=seed, **common)
     mean = index.means[0].out_of_fold
     left = dose - mean
     size = max(float(np.sqrt(np.average(left**2, weights=weights))), 1e-6 * float(np.ptp(dose)))
     log_scale = fit_conditional_mean(
         X,
         np.log(np.maximum(np.abs(left), SMALLEST_LEFT * size)),
-        weights=weights,
         seed=seed + 1,
-        n_threads=n_threads,
+        **common,
     )
     drift = np.clip(log_scale.out_of_fold - log_scale.level, -SCALE_RANGE, SCALE_RANGE)
     scale = np.exp(drift)

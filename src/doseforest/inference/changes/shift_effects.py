@@ -58,6 +58,13 @@ class ShiftEffects:
         move = shift_of(delta, factor, at_edge, model.support, model.levels())
         own = check_doses(unit_doses(dose, len(X)), model.support, "dose")
         own = model.support.clip(own)
+        levels = model.levels()
+        if levels and not np.isin(own, levels).all():
+            other = own[~np.isin(own, levels)][0]
+            raise ValueError(
+                f"The 'dose' parameter must hold levels of the training doses {list(levels)} for "
+                f"a shift. Got {other:g} instead."
+            )
         curves = np.asarray(self.dose_response(X, np.stack([own, move.apply(own)], axis=1)))
         named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "shift_effect", X)
         return named

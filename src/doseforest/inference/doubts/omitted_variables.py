@@ -22,8 +22,10 @@ def estimate_sensitivity(
     """Sensitivity of the average outcome at a high dose less that at a low one.
 
     The representer is c'G^-1 B~ with B~ the functions of the dose less their means given the
-    covariates, G their mean products, and c the difference of the functions between the doses:
-    exact for curves made of these functions. It needs no density, unlike weights at the two doses,
+    covariates, G their mean products, and c the difference of the functions between the doses.
+    It is that of effects averaged as a regression does, most where doses vary most given the
+    covariates: exact for curves made of these functions whose differences between units do not go
+    with how much their doses vary. It needs no density, unlike weights at the two doses,
     whose mean square has no limit as the bandwidth shrinks and would make the bound depend on it.
 
     Parameters

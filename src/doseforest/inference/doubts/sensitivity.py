@@ -78,8 +78,10 @@ class Sensitivity:
         >>> round(found.bias(0.3904, 0.3904), 2)
         1.0
         """
-        square = self.value**2 / (self.residual_variance * self.representer_square)
-        return float((np.sqrt(square**2 + 4 * square) - square) / 2)
+        if self.value == 0:
+            return 0.0
+        inverse = self.residual_variance * self.representer_square / self.value**2
+        return float(2 / (1 + np.sqrt(1 + 4 * inverse)))
 
     def robustness_of_interval(self, coverage: float = 0.95) -> float:
         """Strength that is just enough to bring 0 into the interval; 0 where it is there anyway."""

@@ -96,7 +96,7 @@ class HeterogeneityMethods:
         rows = judged.rows
         common: dict[str, Any] = {"weights": rows.weights, "clusters": clusters_of(rows.ids)}
         if dose is None:
-            shapes = curve_shapes(judged)
+            shapes = curve_shapes(judged, of_shapes=True)
             middle = np.average(shapes.coefficients, axis=0, weights=rows.weights)
             average = shapes.functions @ middle
             target = shapes.own + shapes.residual

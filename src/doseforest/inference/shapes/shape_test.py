@@ -22,6 +22,8 @@ from doseforest.treatments.grids import check_count
 
 # Averages at close doses are nearly the same number: their difference is judged by its standard
 # error and this share of the variances, lest a wiggle of no size counts as a reversal.
+SMALLEST_ERROR = 1e-9  # of a contrast, as a share of the largest value
+ROUNDED = 1e-5  # standard errors that are rounding where errors are the smallest
 SHARE_OF_VARIANCES = 0.1
 NUMBERS_AT_ONCE = 2**22
 MOST_DOSES_OF_CURVATURES = 60  # triples grow with the cube: 34,220 of 60 doses
@@ -105,8 +107,9 @@ def shape_test(
             f"of curvature, which looks at all triples of them. Got {len(doses)} instead."
         )
     constraints = shape_constraints(names, doses)
-    violations = measured_violations(names, doses, average.covariance)
+    violations = measured_violations(names, doses, average.covariance, average.values)
     found = violations.sizes(average.values[None])[0]
+    found = np.where(np.abs(found) > ROUNDED, found, 0.0)
     largest = violations.largest_of_noise(average.covariance, n_draws, random_state)
     worst, statistic = violations.places[int(np.argmax(found))], float(found.max())
     return ShapeTest(
@@ -147,13 +150,21 @@ class Violations:
 
 
 def measured_violations(
-    names: tuple[str, ...], doses: FloatArray, covariance: FloatArray
+    names: tuple[str, ...],
+    doses: FloatArray,
+    covariance: FloatArray,
+    values: FloatArray | None = None,
 ) -> Violations:
-    """All pairs and triples of doses, each measured by its standard error."""
+    """All pairs and triples of doses, each measured by its standard error.
+
+    Errors are at least a billionth of the values, where these are given, so that rounding of a
+    curve without noise, as of a constant outcome, is no violation.
+    """
     contrasts, places = _violations(names, doses)
     squares = (contrasts @ covariance * contrasts).sum(axis=1)
     scale = np.sqrt(squares + SHARE_OF_VARIANCES * contrasts**2 @ np.diag(covariance))
-    scale = np.where(scale > 0, scale, np.finfo(float).tiny)
+    largest = 0.0 if values is None else float(np.abs(values).max())
+    scale = np.maximum(scale, max(SMALLEST_ERROR * largest, np.finfo(float).tiny))
     return Violations(contrasts / scale[:, None], places)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.outcome_stack import convex_weights
 
@@ -100,6 +101,7 @@ def fit_conditional_mean(
     y: FloatArray,
     *,
     weights: FloatArray | None = None,
+    groups: IntArray | None = None,
     seed: int = 0,
     n_threads: int = 1,
 ) -> ConditionalMean:
@@ -111,6 +113,8 @@ def fit_conditional_mean(
         NaN is missing.
     y : array of shape (n_rows,)
     weights : array of shape (n_rows,), optional
+    groups : array of shape (n_rows,), optional
+        Rows of a group share the fold that they are left out with.
 
     Examples
     --------
@@ -130,6 +134,8 @@ def fit_conditional_mean(
         return ConditionalMean(level, terms, nothing, (), only_level, np.full(n, level))
     n_folds = 4 if n < MANY_ROWS else 2
     folds = np.random.default_rng(seed).permutation(np.arange(n) % n_folds)
+    if groups is not None:
+        folds = draw_folds(groups, n_folds, seed)
     lines = _lines(columns, y, own, folds, n_folds)
     # One level for all folds: the means without a fold would be an indicator of the fold.
     predictions = np.full((n, 3), level)

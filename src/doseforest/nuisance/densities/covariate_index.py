@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.densities.conditional_mean import (
     ConditionalMean,
     LinearTerms,
@@ -40,12 +40,14 @@ def fit_covariate_index(
     targets: Sequence[FloatArray],
     *,
     weights: FloatArray | None = None,
+    groups: IntArray | None = None,
     seed: int = 0,
     n_threads: int = 1,
 ) -> CovariateIndex:
     """Fit the means of the targets, (n_rows,) each, and standardise all columns.
 
-    A mean that hardly moves, as that of a randomised dose, gives columns of zeros.
+    A mean that hardly moves, as that of a randomised dose, gives columns of zeros. Rows of a group
+    share the fold that they are left out with.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(500, 2))
@@ -55,7 +57,9 @@ def fit_covariate_index(
     """
     terms = fit_linear_terms(X)
     means = tuple(
-        fit_conditional_mean(X, target, weights=weights, seed=seed, n_threads=n_threads)
+        fit_conditional_mean(
+            X, target, weights=weights, groups=groups, seed=seed, n_threads=n_threads
+        )
         for target in targets
     )
     raw = _columns(terms, X, [mean.out_of_fold - mean.level for mean in means])
