@@ -239,3 +239,29 @@ def test_curvatures_are_not_tested_at_many_doses():
         with pytest.raises(ValueError, match=r"'doses' parameter must hold at most 60 .* Got 61"):
             shape_test(average, shape)
     assert shape_test(average, "increasing", n_draws=100).statistic < 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda own: own.rate(dose=3.0, weighting=[1]), "'weighting' parameter must be one of"),
+        (lambda own: own.test_shape([["concave"]]), "'shape' parameter must be one of"),
+        (lambda own: own.refute(*draw(), kind=[1]), "'kind' parameter must be one of placebo"),
+        (lambda own: own.refute(*draw(), params=3), "'params' parameter must be a mapping.*Got 3"),
+        (
+            lambda own: own.best_linear_projection(of="derivative", baseline=2),
+            "'baseline' parameter must be left out for a derivative. Got 2",
+        ),
+        (
+            lambda own: own.sensitivity(1.0, 3.0).bounds("a", 0.1),
+            r"'outcome_strength' parameter must be a float in \[0, 1\)\. Got 'a'",
+        ),
+        (
+            lambda own: own.sensitivity(1.0, 3.0).bounds(0.1, 0.1, coverage="a"),
+            r"'coverage' parameter must be a float in \(0, 1\)\. Got 'a'",
+        ),
+    ],
+)
+def test_arguments_of_another_kind_are_named(forest, ask, message):
+    with pytest.raises(ValueError, match=message):
+        ask(forest)

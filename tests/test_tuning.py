@@ -189,13 +189,18 @@ def test_what_is_tried_by_default_acts_in_the_mode_and_can_be_set(correction):
         ({"n_folds": 30}, "'n_folds' parameter must leave 4 rows or groups .* at most 12 of 50"),
         ({"random_state": -1}, "'random_state' parameter must be"),
         ({"forest": 3}, "'forest' parameter must be an estimator"),
+        ({"progress": "x"}, "'progress' parameter must be None, True or False. Got 'x'"),
+        ({"treatment": None}, "'treatment' parameter of tune must be given"),
+        ({"treatment": np.ones(40)}, r"'treatment' parameter must have a row .*\(50\). Got 40"),
+        ({"X": np.ones((40, 2))}, r"'X' parameter must have a row .*\(50\). Got 40"),
     ],
 )
 def test_bad_input_is_named(changed, message):
     X, y, dose = rows(50)
-    given = {"forest": Line(), "params": {"slope": [1.0]}, "n_folds": 2, **changed}
+    given = {"forest": Line(), "params": {"slope": [1.0]}, "n_folds": 2}
+    given |= {"X": X, "y": y, "treatment": dose, **changed}
     with pytest.raises((TypeError, ValueError), match=message):
-        tune(given.pop("forest"), X, y, treatment=dose, **given)
+        tune(**given)
 
 
 def test_a_tuned_density_is_that_of_the_setting():

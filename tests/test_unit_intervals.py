@@ -433,6 +433,10 @@ def test_bad_questions_about_slopes_and_best_doses_are_refused():
         forest.optimal_dose_interval(x, minimize="no")
     with pytest.raises(ValueError, match="'coverage' parameter must be a float in"):
         forest.optimal_dose_interval(x, coverage=0)
+    with pytest.raises(ValueError, match="'doses' parameter must hold a dose or more"):
+        forest.optimal_dose_inference(x, [])
+    with pytest.raises(ValueError, match="'X' parameter must have at least 1 row"):
+        forest.effect_interval(x[:0], doses=[1.0, 2.0])
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from doseforest.data import checks
 from doseforest.data.sampling import draw, stream
 from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.estimation.early_checks import check_given
 from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk
 from doseforest.evaluation.tuned_parameters import checked_params
 from doseforest.nuisance.cross_fitting import draw_folds
@@ -149,7 +150,19 @@ def tune(
     check_count(n_trials, 1, "n_trials")
     check_count(n_folds, 2, "n_folds")
     check_count(random_state, 0, "random_state")
+    if not (progress is None or isinstance(progress, bool)):
+        raise ValueError(
+            f"The 'progress' parameter must be None, True or False. Got {progress!r} instead."
+        )
+    check_given(treatment, "tune")
     outcome = checks.as_numbers(y, "y")
+    for name, own in (("X", X), ("treatment", treatment)):
+        n_own = 0 if isinstance(own, str) or not hasattr(own, "__len__") else len(own)
+        if n_own != len(outcome):
+            raise ValueError(
+                f"The {name!r} parameter must have a row for each outcome in 'y' ({len(outcome)}). "
+                f"Got {n_own} instead."
+            )
     tried = checked_params(forest, params, treatment)
     settings = _settings(forest, tried, n_trials, random_state)
     n_rows = len(outcome)

@@ -220,6 +220,11 @@ class AverageQueries(ABC):
             rule = "be left out for a derivative" if of == "derivative" else "be given"
             raise ValueError(f"The 'dose' parameter must {rule}. Got {dose!r} instead.")
         if of == "derivative":
+            if baseline is not None:
+                raise ValueError(
+                    "The 'baseline' parameter must be left out for a derivative. "
+                    f"Got {baseline!r} instead."
+                )
             return self._slope_scores().values
         first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
         gap = _gap(first, second, "dose", "baseline") if of == "partial_effect" else 1.0

@@ -124,7 +124,7 @@ class DoubtMethods:
             ``original``, ``standard_error``, ``refuted``, ``p_value``, ``passed``; prints as text.
         """
         check_is_fitted(self)
-        if kind not in REFUTERS:
+        if kind not in tuple(REFUTERS):
             raise ValueError(
                 f"The 'kind' parameter must be one of {', '.join(REFUTERS)}. Got {kind!r} instead."
             )
@@ -133,6 +133,11 @@ class DoubtMethods:
         if not isinstance(share, Real) or not 0 < share < 1:
             raise ValueError(
                 f"The 'share' parameter must be a float in (0, 1). Got {share!r} instead."
+            )
+        if not (params is None or isinstance(params, Mapping)):
+            raise ValueError(
+                "The 'params' parameter must be a mapping of parameters to values. "
+                f"Got {params!r} instead."
             )
         check_given(treatment, "refute")
         ends = [plain_dose(dose) for dose in self._ends_to_compare(low, high)]

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from doseforest.dtypes import FloatArray
+from doseforest.inference.intervals import normal_quantile
 from doseforest.treatments.vectors import dose_text
 
 WIDTH = 88
@@ -111,15 +112,11 @@ class Sensitivity:
         coverage : float, default=0.95
             Of the interval around both bounds.
         """
-        if not 0 < coverage < 1:
-            raise ValueError(
-                f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
-            )
+        reach = normal_quantile(coverage)
         bias = self.bias(outcome_strength, dose_strength)
         size = np.sqrt(_product_of_strengths(outcome_strength, dose_strength))
         root = np.sqrt(self.residual_variance * self.representer_square)
         slope = np.array([self.representer_square, self.residual_variance]) * size / (2 * root)
-        reach = float(ndtri((1 + coverage) / 2))
         errors = [
             np.sqrt(max(float(way @ self.covariance @ way), 0.0))
             for way in (np.array([1.0, *-slope]), np.array([1.0, *slope]))
@@ -175,7 +172,7 @@ class Sensitivity:
 def _product_of_strengths(outcome_strength: float, dose_strength: float) -> float:
     given = {"outcome_strength": outcome_strength, "dose_strength": dose_strength}
     for name, value in given.items():
-        if not 0 <= value < 1:
+        if not isinstance(value, Real) or not 0 <= value < 1:
             raise ValueError(
                 f"The {name!r} parameter must be a float in [0, 1). Got {value!r} instead."
             )

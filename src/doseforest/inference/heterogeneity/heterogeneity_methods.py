@@ -176,7 +176,7 @@ class HeterogeneityMethods:
         RankedEffects
             ``value``, ``standard_error``, ``p_value``, ``shares``, ``toc``; ``plot()``.
         """
-        if weighting not in WEIGHTINGS:
+        if weighting not in tuple(WEIGHTINGS):
             raise ValueError(
                 f"The 'weighting' parameter must be one of {', '.join(WEIGHTINGS)}. "
                 f"Got {weighting!r} instead."

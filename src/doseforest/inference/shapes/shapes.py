@@ -27,7 +27,7 @@ def checked_shape(shape: Any) -> tuple[str, ...]:
     single = isinstance(shape, str) or not np.iterable(shape)
     names = [shape] if single else list(shape)
     known = [*DIRECTIONS, *CURVATURES]
-    kinds = [[name for name in names if name in kind] for kind in (DIRECTIONS, CURVATURES)]
+    kinds = [[name for name in names if name in tuple(kind)] for kind in (DIRECTIONS, CURVATURES)]
     if not names or len(kinds[0] + kinds[1]) < len(names) or max(map(len, kinds)) > 1:
         raise ValueError(
             f"The 'shape' parameter must be one of {', '.join(known)}, or a direction and a "

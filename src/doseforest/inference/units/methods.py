@@ -80,7 +80,7 @@ class UnitIntervals:
             return self._alone(found, "effect", X)
         given = model.doses if doses is None else doses
         own = dose_table(given, n_units, n_components=width)
-        shown = own if each_its_own(given, width) else own[0]
+        shown = own if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
         check_doses(shown.ravel(), model.support)
         found = differences(model, X, own, starts[:, None])
         return UnitInference(
@@ -212,6 +212,8 @@ class UnitIntervals:
                 f"Got shape {np.shape(given)} instead."
             )
         grid = np.unique(dose_table(given, 1, n_components=model.n_components)[0])
+        if not len(grid):
+            raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
         check_doses(grid, model.support)
         return best_doses(model, X, grid, float(coverage), minimize=minimize)
 
