@@ -21,8 +21,11 @@ def cluster(n_executors: int, memory_mb: int, **settings: str) -> Iterator[Any]:
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-        os.environ["SPARK_WORKER_DIR"] = f"{folder}/work"
+        home = Path(folder) / "spark"  # links to the package, and work folders beside them
+        home.mkdir()
+        for entry in Path(pyspark.__file__).parent.iterdir():
+            (home / entry.name).symlink_to(entry)
+        os.environ["SPARK_HOME"] = str(home)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(f"local-cluster[{n_executors},1,{memory_mb}]")
         fixed = {

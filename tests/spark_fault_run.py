@@ -66,8 +66,11 @@ def main(folder):
     from spark_here import start_session
     from test_spark_growth import SETTINGS, grow_on_spark
 
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["SPARK_WORKER_DIR"] = f"{folder}/work"  # else it lies in the package of PySpark
+    home = Path(folder) / "spark"  # links to the package of PySpark, and work folders beside them
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (home / entry.name).symlink_to(entry)
+    os.environ["SPARK_HOME"] = str(home)
     session = start_session(
         "local-cluster[2,1,2048]",
         folder,
