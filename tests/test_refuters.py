@@ -139,6 +139,14 @@ def test_forests_refute_themselves(forest, kind):
     assert found.refuted.shape == (3,)
 
 
+def test_subsets_that_miss_the_highest_dose_are_asked_at_their_own():
+    x, y, dose = rows()
+    dose[0] = 8.0  # a lone row, whose dose the forest knows, and few subsets of a half have
+    known = small(correction="none", density="none").fit(x, y, treatment=dose)
+    found = known.refute(x, y, dose, kind="subset", low=1.0, high=8.0, share=0.5, n_repeats=3)
+    assert np.isfinite(found.refuted).all()
+
+
 def test_clones_may_have_other_parameters_and_the_forest_stays_as_it_is(forest):
     x, y, dose = rows()
     before = forest.get_params()

@@ -27,7 +27,7 @@ from doseforest.inference.doubts.sensitivity import Sensitivity
 from doseforest.inference.judgeable import require_varied_outcome
 from doseforest.inference.judged_rows import training_rows_judged
 from doseforest.progress import ProgressBar
-from doseforest.treatments.grids import check_count, dose_sample
+from doseforest.treatments.grids import DoseRange, check_count, dose_sample
 from doseforest.treatments.vectors import plain_dose
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class DoubtMethods:
             random share of the rows: it should stay within its error.
         low, high : float or array of shape (n_components,), optional
             The effect is the average outcome at the high dose less that at the low one; by default
-            the quartiles of the forest's training doses.
+            the quartiles of the forest's training doses. A subset that does not reach one of them
+            is asked at the nearest dose that it has.
         n_repeats : int, default=5
             Changed data sets. There is one fit for each and one for the data as they are.
         share : float, default=0.8
@@ -162,7 +163,8 @@ class DoubtMethods:
                 sample_weight=given.sample_weight,
                 groups=given.groups,
             )
-            effect = forest.average_effect(ends[1], ends[0])
+            low_end, high_end = (_nearest(forest.model_.support, end) for end in ends)
+            effect = forest.average_effect(high_end, low_end)
             return effect.value, effect.standard_error
 
         with ProgressBar(n_repeats + 1, "refuting", "fit", self.progress) as bar:
@@ -205,3 +207,8 @@ class DoubtMethods:
                 "instead."
             )
         return ends
+
+
+def _nearest(support: Any, dose: Any) -> Any:
+    """The dose, or the nearest one of a range that it lies beyond."""
+    return float(support.clip(np.array([dose]))[0]) if isinstance(support, DoseRange) else dose
