@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from doseforest import load_forest
-from doseforest.pipeline import run_pipeline
+from doseforest.pipeline import plan_pipeline, run_pipeline
 from doseforest.pipeline.manifest import Manifest
 from doseforest.policy import load_policy
 from pipeline_runs import config_of, write_rows
@@ -78,6 +78,14 @@ def test_a_second_fit_writes_the_same_bytes(finished, tmp_path):
     run_pipeline(config_of(tmp_path, **SPARK))
     own, other = ((at / "out/pipeline" / FOREST_FILE).read_bytes() for at in (finished, tmp_path))
     assert own == other
+
+
+@needs_spark
+def test_another_engine_trains_the_forest_alone_anew(finished):
+    local = SPARK | {"pipeline": {"engine": "local"}, "train": SPARK["train"] | {"forest": {}}}
+    states = {own.step.name: own.state for own in plan_pipeline(config_of(finished, **local))}
+    assert states["train linear"] == states["train boosting"] == states["collect"]
+    assert states["train forest"] != states["collect"]
 
 
 @needs_spark

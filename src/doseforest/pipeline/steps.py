@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doseforest.pipeline.model_names import FOREST
 from doseforest.pipeline.roles import roles
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _training(config: PipelineConfig) -> list[Step]:
             "train",
             config.plain("columns")
             | {"model": name, "parameters": config.train.parameters.get(name, {})}
-            | {"engine": config.pipeline.engine, "baseline": config.optimise.baseline}
+            | {"engine": _engine(name, config), "baseline": config.optimise.baseline}
             | _taken(config)
             | _seed(config),
             (model_file(name),),
@@ -104,6 +105,11 @@ def _training(config: PipelineConfig) -> list[Step]:
         )
         for name in config.train.models
     ]
+
+
+def _engine(model: str, config: PipelineConfig) -> str:
+    """Where a model is trained: all but the forest are trained here in any case."""
+    return config.pipeline.engine if model == FOREST else "local"
 
 
 def _select(config: PipelineConfig) -> Step:
