@@ -73,6 +73,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
     next_worker(process), next_worker(process)
     process.kill()
     process.communicate(timeout=60)  # their ends of the pipe are closed once they ended
+    assert process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("is_worker", [True, False])
