@@ -15,7 +15,11 @@ from doseforest.corrections.averages import (
     residual_influence,
 )
 from doseforest.corrections.parts import out_of_bag
-from doseforest.inference.intervals import normal_quantile, simultaneous_quantile
+from doseforest.inference.intervals import (
+    normal_quantile,
+    simultaneous_quantile,
+    student_quantile,
+)
 from doseforest.smoothing.boundary import local_linear_weights
 from doseforest.smoothing.local_polynomials import local_polynomials
 
@@ -46,9 +50,9 @@ def errors_of_one_draw(seed):
     residual = 3 + dose + rng.normal(size=400)
     options = {"kernel": KERNEL, "bandwidth": 0.2, "treatment_weights": np.ones(400)}
     mean, said = centred_influence(dose, residual, doses, **options)
-    value, error, _ = average_of_units(mean + said, None, np.arange(400))
+    found = average_of_units(mean + said, None, np.arange(400))
     naive = residual_influence(dose, residual, doses, **options)
-    return value[0], error[0], average_of_units(naive, None, np.arange(400))[1][0]
+    return found.mean[0], found.error[0], average_of_units(naive, None, np.arange(400)).error[0]
 
 
 def test_the_influence_function_has_the_right_size_where_the_outcome_model_is_wrong():
@@ -111,7 +115,7 @@ def test_levels_have_the_errors_of_their_means():
         bandwidth=1.0,
         treatment_weights=np.ones(200),
     )
-    _, error, _ = average_of_units(mean + said, None, np.arange(200))
+    error = average_of_units(mean + said, None, np.arange(200)).error
     assert mean[0] == pytest.approx(residual[100:].mean(), rel=1e-6)
     error_of_200 = np.sqrt(200 / 199) * residual[100:].std() / 10  # all 200 are clusters
     assert error[0] == pytest.approx(error_of_200, rel=1e-5)
@@ -202,6 +206,30 @@ def test_one_value_has_its_interval_for_a_band_and_more_coverage_is_wider():
     assert simultaneous_quantile(np.eye(3), 0.99) > simultaneous_quantile(np.eye(3), 0.9)
 
 
+@pytest.mark.parametrize("n", [4, 20])
+def test_means_of_few_clusters_are_covered(n):
+    rng = np.random.default_rng(n)
+    covered, normal = 0, 0
+    for _ in range(1000):
+        said = np.repeat(rng.normal(size=n), 5)[:, None]
+        found = average_of_units(said, None, np.repeat(np.arange(n), 5))
+        effect = AverageEffect(found.mean[0], found.error[0], found.degrees[0])
+        covered += effect.interval()[0] <= 0 <= effect.interval()[1]
+        normal += abs(effect.value) <= 1.96 * effect.standard_error
+    assert 930 <= covered <= 970  # three standard errors of a binomial
+    assert normal < covered - 10
+
+
+def test_few_units_near_a_dose_make_for_wide_ends(fitted):
+    curve = fitted.average_dose_response([0.1, 2.0], bias_correction=True)
+    reach = (curve.interval()[1] - curve.values) / curve.standard_errors
+    np.testing.assert_allclose(reach, student_quantile(curve.degrees, 0.95))
+    assert curve.degrees[0] < curve.degrees[1]
+    assert 1.96 < reach[1] < reach[0]
+    band = (curve.band()[1] - curve.values) / curve.standard_errors
+    assert (band > reach).all()
+
+
 def test_levels_are_matched_and_have_no_bandwidth():
     rng = np.random.default_rng(0)
     dose = rng.integers(0, 3, size=200).astype(float)
@@ -243,10 +271,9 @@ def test_slopes_need_two_doses(fitted):
 def test_one_cluster_has_no_error_to_tell():
     # The deviations of a single cluster add up to 0, which would be an error of 1e-16.
     said = np.random.default_rng(0).normal(size=(50, 2))
-    mean, error, covariance = average_of_units(said, None, np.zeros(50, int))
-    assert np.allclose(mean, said.mean(axis=0))
-    assert np.isposinf(error).all()
-    assert np.isposinf(covariance).all()
+    found = average_of_units(said, None, np.zeros(50, int))
+    assert np.allclose(found.mean, said.mean(axis=0))
+    assert np.isposinf(found.error).all()
+    assert np.isposinf(found.covariance).all()
     weights = np.repeat([1.0, 0.0], 25)  # the second cluster has no weight
-    _, error, _ = average_of_units(said, weights, np.repeat([0, 1], 25))
-    assert np.isposinf(error).all()
+    assert np.isposinf(average_of_units(said, weights, np.repeat([0, 1], 25)).error).all()

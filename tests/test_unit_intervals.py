@@ -218,6 +218,22 @@ def test_the_effect_of_the_baseline_is_nothing_for_sure():
     assert (low[:, 1] < high[:, 1]).all()
 
 
+def test_beyond_the_doses_that_functions_tell_apart_nothing_is_known():
+    # Functions of the dose are flat beyond its outermost hundredths, whatever the model says there.
+    low = draw(300)[1].min()
+    error = fitted().effect_inference(draw(9)[0], doses=[low, 2.0], baseline=low + 1e-3)
+    assert np.isposinf(error.standard_error[:, 0]).all()
+    assert np.isfinite(error.standard_error[:, 1]).all()
+
+
+def test_curves_are_the_mean_of_the_models_that_residuals_are_of():
+    forest, units = fitted(), draw(9)[0]
+    doses = np.tile([1.0, 2.0], (9, 1))
+    folds = forest._parts[0].outcome.repeats[0].models[:-1]
+    mean = np.mean([model.curves(units, doses) for model in folds], axis=0)
+    np.testing.assert_allclose(forest.model_.bags.outcome_curves(units, doses, 1), mean)
+
+
 def test_bands_are_wider_than_intervals_and_both_grow_with_coverage():
     forest, x = fitted(), draw()[0][:20]
     asked = {"doses": [0.5, 2.0, 3.0, 3.9]}
@@ -283,6 +299,8 @@ def test_files_keep_intervals_bit_for_bit(stored):
         (lambda meta, arrays: arrays["bags/spread"].__imul__(-1.0), "no proper spread"),
         (lambda meta, arrays: meta["basis"].update(masses=[1.0]), "does not fit"),
         (lambda meta, arrays: arrays["bags/forest/leaf_sums"].fill(np.nan), "non-finite"),
+        (lambda meta, arrays: meta["outcomes"].clear(), "no outcome models of folds"),
+        (lambda meta, arrays: meta["outcomes"][0].update(n_features=2), "of other features"),
     ],
 )
 def test_forged_files_are_refused(stored, tmp_path, forge, message):

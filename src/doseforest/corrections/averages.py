@@ -8,7 +8,12 @@ from typing import Protocol
 import numpy as np
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.intervals import normal_quantile, simultaneous_quantile
+from doseforest.inference.intervals import (
+    degrees_of_freedom,
+    simultaneous_quantile,
+    student_quantile,
+    student_reach,
+)
 from doseforest.smoothing.boundary import local_constant_weights, local_linear_weights
 from doseforest.smoothing.kernels import Kernel
 from doseforest.smoothing.local_polynomials import local_polynomials
@@ -36,21 +41,28 @@ class AverageDoseResponse:
     covariance: FloatArray  # (n_doses, n_doses) of the values
     bandwidth: float | None = None  # of the values; None: doses are matched, not smoothed
     method: str = "least_error"  # or "bias_corrected", see `Averager.average_curve`
+    degrees: FloatArray | None = None  # (n_doses,) of freedom of the errors; None: they are known
 
     def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends, (n_doses,) each: every dose is covered with this chance."""
-        return self._around(normal_quantile(coverage))
+        return self._around(student_quantile(self._degrees, coverage))
 
     def band(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends, (n_doses,) each: all doses at once are covered with this chance.
 
         The values move together as their covariance says: a Gaussian multiplier bootstrap of the
         largest deviation in standard errors, with one multiplier for each unit, or for each group,
-        shared by all doses.
+        shared by all doses. Where few units make up a standard error, Student's quantile takes the
+        place of the normal one that is as rare.
         """
-        return self._around(simultaneous_quantile(self.covariance, coverage))
+        reach = simultaneous_quantile(self.covariance, coverage)
+        return self._around(student_reach(reach, self._degrees))
 
-    def _around(self, reach: float) -> tuple[FloatArray, FloatArray]:
+    @property
+    def _degrees(self) -> FloatArray:
+        return np.full(len(self.values), np.inf) if self.degrees is None else self.degrees
+
+    def _around(self, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
         return (
             self.values - reach * self.standard_errors,
             self.values + reach * self.standard_errors,
@@ -91,7 +103,8 @@ class AverageDoseResponse:
         slope = centred / (centred @ centred)  # of a line through values at the doses
         gradient = slope / self.values
         error = np.sqrt(gradient @ self.covariance @ gradient)
-        return AverageElasticity(float(slope @ np.log(self.values)), float(error))
+        value = float(slope @ np.log(self.values))
+        return AverageElasticity(value, float(error), float(self._degrees.min()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,7 @@ class AverageElasticity:
 
     value: float
     standard_error: float
+    degrees: float = np.inf  # of freedom of the standard error
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Lower and upper end."""
@@ -118,6 +132,7 @@ class AverageEffect:
 
     value: float
     standard_error: float
+    degrees: float = np.inf  # of freedom of the standard error
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Lower and upper end."""
@@ -135,10 +150,14 @@ class Estimate(Protocol):
     def standard_error(self) -> float:
         """Its standard error."""
 
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the standard error."""
+
 
 def around(found: Estimate, coverage: float) -> tuple[float, float]:
-    """Ends of the normal interval of an estimate."""
-    reach = normal_quantile(coverage) * found.standard_error
+    """Ends of the interval of an estimate."""
+    reach = float(student_quantile(found.degrees, coverage)) * found.standard_error
     return found.value - reach, found.value + reach
 
 
@@ -237,20 +256,29 @@ def centred_influence(
     return fit.values, fit.influence / np.where(weights > 0, weights, 1.0)[:, None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitsAverage:
+    """Means over units, and how well they are known."""
+
+    mean: FloatArray  # (n_doses,)
+    error: FloatArray  # (n_doses,) standard errors
+    covariance: FloatArray  # (n_doses, n_doses) of the means
+    degrees: FloatArray  # (n_doses,) of freedom of the standard errors
+
+
 def average_of_units(
     said: FloatArray, weights: FloatArray | None, clusters: IntArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean over units, its standard error by clusters, and the covariance of the means.
+) -> UnitsAverage:
+    """Mean over units of what each says, (n_units, n_doses), with errors by clusters.
 
-    Of the shapes (n_doses,), (n_doses,) and (n_doses, n_doses). Variances have the factor
-    G / (G - 1) of G clusters with weight: without it those of few clusters are too small. One
-    cluster has no spread to tell an error by, which is infinite then.
+    Variances have the factor G / (G - 1) of G clusters with weight: without it those of few
+    clusters are too small. One cluster has no spread to tell an error by, which is infinite then.
 
     Examples
     --------
-    >>> mean, error, _ = average_of_units(np.array([[1.0], [3.0]]), None, np.array([0, 1]))
-    >>> mean, error  # a deviation of sqrt(2), over sqrt(2)
-    (array([2.]), array([1.]))
+    >>> found = average_of_units(np.array([[1.0], [3.0]]), None, np.array([0, 1]))
+    >>> found.mean, found.error, found.degrees  # a deviation of sqrt(2), over sqrt(2)
+    (array([2.]), array([1.]), array([1.]))
     """
     own = np.ones(len(said)) if weights is None else weights
     mean = np.average(said, axis=0, weights=own)
@@ -258,6 +286,9 @@ def average_of_units(
     sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
     n_clusters = int(np.count_nonzero(np.bincount(clusters, own > 0)))
     if n_clusters == 1:
-        return mean, np.full(len(mean), np.inf), np.full((len(mean), len(mean)), np.inf)
-    covariance = sums.T @ sums * (n_clusters / (n_clusters - 1)) / own.sum() ** 2
-    return mean, np.sqrt(np.diag(covariance)), covariance
+        unknown = np.full((len(mean), len(mean)), np.inf)
+        return UnitsAverage(mean, unknown[0], unknown, np.ones(len(mean)))
+    products = sums.T @ sums
+    covariance = products * (n_clusters / (n_clusters - 1)) / own.sum() ** 2
+    degrees = degrees_of_freedom(np.diag(products), (sums**4).sum(axis=0), n_clusters)
+    return UnitsAverage(mean, np.sqrt(np.diag(covariance)), covariance, degrees)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from doseforest.corrections.averages import (
     AverageDoseResponse,
     AverageEffect,
+    UnitsAverage,
     average_of_units,
     centred_influence,
     residual_influence,
@@ -48,9 +49,13 @@ class Averager:
         """
         smooth = self.kernel != "exact"
         bandwidth = self._narrow if bias_correction else self.bandwidth
+        found = self._averaged(doses, np.eye(len(doses)), bias_correction)
         return AverageDoseResponse(
             plain_doses(doses),
-            *self._averaged(doses, np.eye(len(doses)), bias_correction),
+            found.mean,
+            found.error,
+            found.covariance,
+            degrees=found.degrees,
             bandwidth=bandwidth if smooth else None,
             method="bias_corrected" if bias_correction else "least_error",
         )
@@ -60,8 +65,8 @@ class Averager:
     ) -> AverageEffect:
         """Average outcome at a dose less that at the baseline."""
         both, contrast = np.array([baseline, dose]), np.array([[-1.0], [1.0]])
-        value, error, _ = self._averaged(both, contrast, bias_correction)
-        return AverageEffect(float(value[0]), float(error[0]))
+        found = self._averaged(both, contrast, bias_correction)
+        return AverageEffect(float(found.mean[0]), float(found.error[0]), float(found.degrees[0]))
 
     def scores(self, doses: FloatArray) -> FloatArray:
         """Doubly robust scores of the units, (n_rows, n_doses).
@@ -79,8 +84,8 @@ class Averager:
 
     def _averaged(
         self, doses: FloatArray, contrasts: FloatArray, bias_correction: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Contrasts (n_doses, k) of the average curve, their standard errors and covariance.
+    ) -> UnitsAverage:
+        """Contrasts (n_doses, k) of the average curve with their errors.
 
         The noise of the outcomes is in the curves too, however little of the correction is made
         and however wide its bandwidth: standard errors are those of the whole correction with the
@@ -89,11 +94,11 @@ class Averager:
         rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
         scores = curves + self._said(doses, degree=2 if bias_correction else 1)
-        value, error, covariance = average_of_units(scores @ contrasts, rows.weights, rows.ids)
-        if not bias_correction:
-            chosen = curves + self.strength * self._corrections(doses)
-            value, _, _ = average_of_units(chosen @ contrasts, rows.weights, rows.ids)
-        return value, error, covariance
+        found = average_of_units(scores @ contrasts, rows.weights, rows.ids)
+        if bias_correction:
+            return found
+        chosen = curves + self.strength * self._corrections(doses)
+        return replace(found, mean=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
 
     def _said(self, doses: FloatArray, degree: int) -> FloatArray:
         """What residuals add at each dose, in full, with each unit's part in its error."""

@@ -18,6 +18,7 @@ class RobustFit:
 
     coefficients: FloatArray  # (n_columns,)
     covariance: FloatArray  # (n_columns, n_columns)
+    degrees: float  # of freedom of the errors: rows less columns, or clusters less one
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -62,13 +63,15 @@ def robust_least_squares(
         leverage = own * (design @ bread * design).sum(axis=1)
         sums, factor = design * (pull / np.maximum(1 - leverage, ALONE))[:, None], 1.0
         decided = _decided_by_rows(design[1 - leverage < ALONE], bread)
+        degrees = float((own > 0).sum()) - design.shape[1]
     else:
-        sums, factor = _cluster_sums(design * pull[:, None], clusters, own)
+        sums, n_clusters = _cluster_sums(design * pull[:, None], clusters, own)
+        factor, degrees = n_clusters / (n_clusters - 1), n_clusters - 1.0
         decided = _decided_by_clusters(design * np.sqrt(own)[:, None], clusters)
     covariance = factor * bread @ (sums.T @ sums) @ bread
     covariance[decided], covariance[:, decided] = 0.0, 0.0
     covariance[decided, decided] = np.inf
-    return RobustFit(coefficients, covariance)
+    return RobustFit(coefficients, covariance, max(degrees, 1.0))
 
 
 def _decided_by_rows(rows: FloatArray, bread: FloatArray) -> NDArray[np.bool_]:
@@ -97,8 +100,8 @@ def clusters_of(ids: IntArray) -> IntArray | None:
 
 def _cluster_sums(
     scores: FloatArray, clusters: IntArray, weights: FloatArray
-) -> tuple[FloatArray, float]:
-    """Scores added up within clusters, and what few clusters multiply the covariance by."""
+) -> tuple[FloatArray, int]:
+    """Scores added up within clusters, and the number of clusters with weight."""
     n_clusters = len(np.unique(clusters[weights > 0]))
     if n_clusters < 2:
         raise ValueError(
@@ -108,4 +111,4 @@ def _cluster_sums(
     _, codes = np.unique(clusters, return_inverse=True)
     columns = [np.bincount(codes, weights=column) for column in scores.T]
     sums: FloatArray = np.stack(columns, axis=1).astype(np.float64)
-    return sums, n_clusters / (n_clusters - 1)
+    return sums, n_clusters

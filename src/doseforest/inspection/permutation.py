@@ -91,8 +91,8 @@ def permutation_importance(
                 order = np.random.default_rng([seed, feature, repeat]).permutation(rows.n_rows)
                 shuffled[:, feature] = rows.X[order, feature]
                 rises[repeat] = judge.losses(_curves(parts, plan, judge, shuffled)) - own
-            mean, error, _ = average_of_units(rises.mean(axis=0)[:, None], rows.weights, rows.ids)
-            values[feature], errors[feature] = mean[0], error[0]
+            found = average_of_units(rises.mean(axis=0)[:, None], rows.weights, rows.ids)
+            values[feature], errors[feature] = found.mean[0], found.error[0]
             repeat_errors[feature] = _error_over(np.average(rises, axis=1, weights=rows.weights))
     return PermutationImportance(
         values,

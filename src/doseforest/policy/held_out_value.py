@@ -184,7 +184,8 @@ def _summed(
             "The 'X' and 'context' parameters must have finite numbers in the columns of rules. "
             f"Got a value that is not finite in row {row} instead."
         )
-    mean, error, _ = average_of_units(table, found.weights, found.clusters)
+    sums = average_of_units(table, found.weights, found.clusters)
+    mean, error = sums.mean, sums.error
     return PolicyValue(
         n_units=len(table) if found.weights is None else int(np.count_nonzero(found.weights)),
         baseline=doses[start],

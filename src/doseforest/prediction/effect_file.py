@@ -14,8 +14,9 @@ from doseforest.corrections.stored_corrections import CHECKS, read_correction, s
 from doseforest.data.table import Categories
 from doseforest.dtypes import MAX_FEATURES, Array, IntArray
 from doseforest.inference.units.bags import UnitBags
-from doseforest.inference.units.stored_bags import read_bags, store_bags
+from doseforest.inference.units.stored_bags import outcome_prefix, read_bags, store_bags
 from doseforest.nuisance.encoded_models import EncodedModel
+from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.nuisance.stored_models import (
     outcome_components,
     read_outcome_model,
@@ -30,6 +31,7 @@ from doseforest.treatments.grids import SUPPORT_SLACK, DoseRange
 from doseforest.treatments.vectors import MAX_COMPONENTS, n_components, plain_dose, plain_doses
 
 MOST_PARTS = 2  # halves, swapped
+MOST_FOLDS = 100_000  # of outcome models, over all repeats
 
 
 def save_effect_forest(model: EffectForest, path: str | Path) -> None:
@@ -119,7 +121,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         support=support,
         bounded=CHECKS.flag(metadata, "bounded"),
         categories=categories,
-        bags=_bags(metadata, arrays, columns, categories, support.n_components),
+        bags=_bags(metadata, arrays, n_features, columns, categories, support.n_components),
     )
 
 
@@ -132,17 +134,8 @@ def _part(
     categories: Categories,
     width: int,
 ) -> CorrectedOutcome:
-    CHECKS.require(
-        described["outcome"]["n_features"] == n_features,
-        "has an outcome model of other features",
-    )
-    outcome = read_outcome_model(described["outcome"], arrays, f"parts/{number}/outcome")
-    encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
-    CHECKS.require(
-        {own.feature: own.n_codes for own in encodings}
-        == {feature: len(labels) for feature, labels in categories.items()},
-        "has an outcome model of other categories",
-    )
+    place = f"parts/{number}/outcome"
+    outcome = _outcome(described["outcome"], arrays, place, n_features, categories)
     codes = _codes(columns, categories)
     place = f"parts/{number}/correction"
     correction = read_correction(described["correction"], arrays, place, len(columns), codes)
@@ -153,9 +146,29 @@ def _part(
     return CorrectedOutcome(outcome, correction)
 
 
+def _outcome(
+    described: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    prefix: str,
+    n_features: int,
+    categories: Categories,
+) -> OutcomeModel:
+    """An outcome model of the forest's own features and categories."""
+    CHECKS.require(described["n_features"] == n_features, "has an outcome model of other features")
+    outcome = read_outcome_model(described, arrays, prefix)
+    encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
+    CHECKS.require(
+        {own.feature: own.n_codes for own in encodings}
+        == {feature: len(labels) for feature, labels in categories.items()},
+        "has an outcome model of other categories",
+    )
+    return outcome
+
+
 def _bags(
     metadata: Mapping[str, Any],
     arrays: Mapping[str, Array],
+    n_features: int,
     columns: IntArray,
     categories: Categories,
     width: int,
@@ -163,9 +176,23 @@ def _bags(
     """The forest of intervals, where the file has one."""
     if "bags" not in metadata:
         return None
+    described = metadata["bags"]["outcomes"]
+    CHECKS.require(
+        isinstance(described, list) and 1 <= len(described) <= MOST_FOLDS,
+        "has no outcome models of folds",
+    )
+    outcomes = tuple(
+        _outcome(own, arrays, outcome_prefix(fold), n_features, categories)
+        for fold, own in enumerate(described)
+    )
+    CHECKS.require(
+        set().union(*map(outcome_components, outcomes)) == {width},
+        "has outcome models of folds for doses of other components",
+    )
     return read_bags(
         metadata["bags"],
         arrays,
+        outcomes,
         n_features=len(columns),
         codes=_codes(columns, categories),
         n_components=width,

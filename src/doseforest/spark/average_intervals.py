@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.dtypes import FloatArray
+from doseforest.inference.intervals import degrees_of_freedom
 from doseforest.smoothing.boundary import edge_bandwidths
 from doseforest.smoothing.kernels import KERNELS
 from doseforest.smoothing.local_polynomials import LEAST_LEFT, horner, solve_moments
@@ -86,10 +87,17 @@ def average_with_errors(
         totals = np.zeros((n_groups, len(doses)))
         np.add.at(totals, groups, said)
         sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
-        return n_groups, influence.sum(axis=0), totals.T @ totals, sizes @ totals, sizes @ sizes
+        return (
+            n_groups,
+            influence.sum(axis=0),
+            totals.T @ totals,
+            (totals**4).sum(axis=0),
+            sizes @ totals,
+            sizes @ sizes,
+        )
 
     found = add_up(units.blocks, "average curve: influences", sums)
-    n_groups, total, products, sized, squares = found
+    n_groups, total, products, fourths, sized, squares = found
     off = total / n_rows  # influences have mean 0
     centred = products - np.outer(sized, off) - np.outer(off, sized) + squares * np.outer(off, off)
     covariance = centred * (n_groups / max(n_groups - 1, 1)) / weight**2
@@ -101,6 +109,7 @@ def average_with_errors(
         covariance=covariance,
         bandwidth=None if ratios.kernel == "exact" else ratios.bandwidth,
         method="bias_corrected",
+        degrees=degrees_of_freedom(np.diag(products), fourths, n_groups),
     )
 
 
@@ -146,6 +155,7 @@ def plain_average(average: AverageDoseResponse) -> dict[str, Any]:
         "covariance": average.covariance.tolist(),
         "bandwidth": average.bandwidth,
         "method": average.method,
+        "degrees": None if average.degrees is None else average.degrees.tolist(),
     }
 
 

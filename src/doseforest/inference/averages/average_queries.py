@@ -109,7 +109,7 @@ class AverageQueries(ABC):
         first, second = self._two_doses(low, high, ("low", "high"))
         gap = _gap(first, second, "high", "low")
         effect = self.average_effect(second, first, bias_correction=bias_correction)
-        return AverageEffect(effect.value / gap, effect.standard_error / abs(gap))
+        return AverageEffect(effect.value / gap, effect.standard_error / abs(gap), effect.degrees)
 
     def average_derivative(self) -> AverageChange:
         """Mean over units of the slope of their outcome at the dose they have, E[d mu(T, X) / dt].

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.intervals import normal_quantile
+from doseforest.inference.intervals import MOST_DEGREES, student_quantile
 from doseforest.inference.robust_regression import robust_least_squares
 
 NEW_DIRECTION = 1e-8  # the least eigenvalue of the columns' correlations
@@ -34,6 +34,7 @@ class LinearProjection:
     standard_errors: FloatArray  # (n_terms,) HC3, or by groups
     covariance: FloatArray  # (n_terms, n_terms)
     n: int  # rows
+    degrees: float = np.inf  # of freedom of the errors
 
     @property
     def t_values(self) -> FloatArray:
@@ -47,12 +48,12 @@ class LinearProjection:
     @property
     def p_values(self) -> FloatArray:
         """Chances of such coefficients where the true ones are 0, (n_terms,)."""
-        values: FloatArray = 2 * ndtr(-np.abs(self.t_values))
+        values: FloatArray = 2 * stdtr(min(self.degrees, MOST_DEGREES), -np.abs(self.t_values))
         return values
 
     def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends, (n_terms,) each."""
-        reach = normal_quantile(coverage) * self.standard_errors
+        reach = student_quantile(self.degrees, coverage) * self.standard_errors
         return self.coefficients - reach, self.coefficients + reach
 
     def __str__(self) -> str:
@@ -121,6 +122,7 @@ def project(
         np.sqrt(np.diag(covariance)),
         covariance,
         len(scores),
+        fit.degrees,
     )
 
 

@@ -46,6 +46,7 @@ class AverageChange:
     n: int  # rows that it is an average over
     held: float  # share of the units that the ends of the range keep from moving in full
     representer: str  # where the weights of the residuals come from
+    degrees: float = np.inf  # of freedom of the standard error
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Lower and upper end."""
@@ -64,14 +65,15 @@ class ChangeScores:
     def average(self) -> AverageChange:
         """Mean over the rows, with its standard error by groups."""
         rows = self.rows
-        mean, error, _ = average_of_units(self.values[:, None], rows.weights, rows.ids)
+        found = average_of_units(self.values[:, None], rows.weights, rows.ids)
         full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
         return AverageChange(
-            float(mean[0]),
-            float(error[0]),
+            float(found.mean[0]),
+            float(found.error[0]),
             n=rows.n_rows,
             held=float(np.average(~full, weights=rows.weights)),
             representer=self.representer.source,
+            degrees=float(found.degrees[0]),
         )
 
 

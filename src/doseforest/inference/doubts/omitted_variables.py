@@ -48,17 +48,18 @@ def estimate_sensitivity(
             2 * square - representer**2,
         ]
     )
-    values, _, covariance = average_of_units(said, rows.weights, rows.ids)
+    found = average_of_units(said, rows.weights, rows.ids)
     return Sensitivity(
         low=plain_dose(low),
         high=plain_dose(high),
-        value=float(values[0]),
-        residual_variance=float(values[1]),
+        value=float(found.mean[0]),
+        residual_variance=float(found.mean[1]),
         representer_square=square,
-        covariance=covariance,
+        covariance=found.covariance,
+        degrees=float(found.degrees[0]),
         benchmarks=()
         if columns is None
-        else _benchmarks(judged, shapes, contrast, float(values[1]), columns),
+        else _benchmarks(judged, shapes, contrast, float(found.mean[1]), columns),
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.dtypes import FloatArray
-from doseforest.inference.intervals import normal_quantile
+from doseforest.inference.intervals import student_quantile
 from doseforest.treatments.vectors import dose_text
 
 WIDTH = 88
@@ -61,6 +61,7 @@ class Sensitivity:
     representer_square: float  # E[a^2]
     covariance: FloatArray  # (3, 3) of the sampling errors of these three
     benchmarks: tuple[Benchmark, ...] = ()
+    degrees: float = np.inf  # of freedom of the standard error
 
     @property
     def standard_error(self) -> float:
@@ -112,7 +113,7 @@ class Sensitivity:
         coverage : float, default=0.95
             Of the interval around both bounds.
         """
-        reach = normal_quantile(coverage)
+        reach = float(student_quantile(self.degrees, coverage))
         bias = self.bias(outcome_strength, dose_strength)
         size = np.sqrt(_product_of_strengths(outcome_strength, dose_strength))
         root = np.sqrt(self.residual_variance * self.representer_square)

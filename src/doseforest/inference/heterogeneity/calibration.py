@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.inference.robust_regression import robust_least_squares
@@ -100,7 +100,7 @@ def calibrate(
     return CalibrationTest(
         coefficients=coefficients,
         standard_errors=errors,
-        p_values=np.where(silent, 1.0, ndtr(-ratio)),
+        p_values=np.where(silent, 1.0, stdtr(fit.degrees, -ratio)),
         n_rows=n_rows,
         what=what,
     )

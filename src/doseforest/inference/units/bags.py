@@ -2,9 +2,11 @@
 
 The estimate that forests answer with is shrunk: its bias is of the size of its noise, and no
 interval around it is both narrow and honest. Beside it stands one forest with small leaves and
-nothing shrunk: to the outcome model's curve it adds, in each neighbourhood, the residual regressed
-on residualised functions of the dose. Its trees come in bags, each of half of the rows. What
-differs between bags beyond the noise of their few trees is the sampling noise of the whole forest.
+nothing shrunk: to the outcome models' curve it adds, in each neighbourhood, the residual regressed
+on residualised functions of the dose. That curve is the mean of the models that residuals were
+taken from, so that the noise of these models is in both, and much of it falls out. Trees come in
+bags, each of half of the rows. What differs between bags beyond the noise of their few trees is the
+sampling noise of the whole forest.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.forest import Forest
 from doseforest.treatments.bases import FittedBasis
 
@@ -41,6 +44,7 @@ class UnitBags:
     forest: Forest
     basis: FittedBasis
     spread: FloatArray  # (n_functions,) mean square of the residualised functions over all rows
+    outcomes: tuple[OutcomeModel, ...]  # one for each fold, that has not seen it
 
     @property
     def bag_size(self) -> int:
@@ -51,6 +55,13 @@ class UnitBags:
     def n_bags(self) -> int:
         """Number of bags."""
         return self.forest.n_trees // self.bag_size
+
+    def outcome_curves(self, X: FloatArray, doses: DoseArray, n_threads: int) -> FloatArray:
+        """Mean of the outcome models' curves at each unit's own doses, (n_units, n_doses)."""
+        total = np.zeros(doses.shape)
+        for model in self.outcomes:
+            total += model.curves(X, doses, n_threads=n_threads)
+        return total / len(self.outcomes)
 
     def noise(self, splits: FloatArray, n_threads: int) -> CurveNoise:
         """Coefficients and their noise, for units given by the covariates that trees split on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from doseforest.dtypes import FloatArray
 from doseforest.inference.intervals import SEED, checked_coverage
@@ -44,17 +43,6 @@ def contrast_variance(noise: CurveNoise, contrasts: FloatArray) -> tuple[FloatAr
     scale = np.sqrt(np.trace(noise.unknown, axis1=1, axis2=2))[:, None]
     lost = (size > 0) & (np.sqrt(np.maximum(blind, 0.0)) > BLIND * size * scale)
     return np.where(lost, np.inf, variance), np.maximum(degrees, LEAST_DEGREES)
-
-
-def student_quantile(degrees: FloatArray, coverage: float) -> FloatArray:
-    """Standard errors on either side, where these are estimated with so many degrees of freedom.
-
-    >>> student_quantile(np.array([4.0, np.inf]), 0.95).round(2)
-    array([2.78, 1.96])
-    """
-    share = (1 + checked_coverage(coverage)) / 2
-    quantile: FloatArray = stdtrit(np.minimum(degrees, 1e8), share)
-    return quantile
 
 
 def contrast_roots(noise: CurveNoise, contrasts: FloatArray) -> FloatArray:

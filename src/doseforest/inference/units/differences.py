@@ -49,7 +49,7 @@ def unit_curves(model: Any, X: FloatArray, doses: DoseArray) -> UnitCurves:
     bags, n_threads = bags_of(model), thread_count(model.n_jobs)
     noise = bags.noise(X[:, model.effect_columns], n_threads)
     functions = own_values(bags.basis, doses)[:, :, 1:]
-    outcome = model.parts[0].outcome.curves(X, doses, n_threads=n_threads)
+    outcome = bags.outcome_curves(X, doses, n_threads)
     added = np.einsum("nk,nmk->nm", noise.coefficients, functions)
     return UnitCurves(outcome + added, functions, noise)
 
@@ -69,7 +69,9 @@ def differences(model: Any, X: Any, ends: DoseArray, starts: DoseArray) -> Diffe
         contrasts = found.functions[:, :width] - found.functions[:, width:]
         variance, degrees = contrast_variance(found.noise, contrasts)
         moved = ends[rows] != starts[rows]  # else rounding would leave a little
+        # Beyond the doses that functions tell apart, outcome models have the word alone.
+        alike = moved & ~contrasts.any(axis=2)
         values = np.where(moved, found.curves[:, :width] - found.curves[:, width:], 0.0)
         roots = contrast_roots(found.noise, contrasts)
-        blocks.append((values, np.sqrt(variance), degrees, roots))
+        blocks.append((values, np.where(alike, np.inf, np.sqrt(variance)), degrees, roots))
     return Differences(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))

@@ -20,7 +20,7 @@ from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
 N_BAGS = 100
 BAG_SIZE = 20  # with few trees in a bag, most of what differs between bags is their noise
 # Smaller leaves widen intervals; larger ones leave bias, and noise of nuisances that bags miss.
-LEAF_SIZE = 7
+LEAF_SIZE = 6
 LARGE = 8000  # rows; beyond, leaves grow and trees see less, both with the root: files stay small
 MOST_FUNCTIONS = 40
 FEWEST_GROUPS = 20
@@ -84,7 +84,12 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
     )
     plan.stopwatch.add(forest.seconds_)
     spread = rows.leaf_mean(centred**2)
-    return UnitBags(forest.forest_, plan.basis, np.where(spread >= LEAST_SPREAD, spread, 0.0))
+    return UnitBags(
+        forest.forest_,
+        plan.basis,
+        np.where(spread >= LEAST_SPREAD, spread, 0.0),
+        tuple(model for repeat in outcome.repeats for model in repeat.models[:-1]),
+    )
 
 
 def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:

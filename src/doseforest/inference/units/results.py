@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.inference.units.contrasts import band_quantiles, student_quantile
+from doseforest.inference.intervals import student_quantile
+from doseforest.inference.units.contrasts import band_quantiles
 
 Shown = Callable[[FloatArray], Any]  # an array as the forest answers: itself, a series or a frame
 

@@ -10,6 +10,8 @@ import numpy as np
 from doseforest.data.table import Categories
 from doseforest.dtypes import Array
 from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
+from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.nuisance.stored_models import store_outcome_model
 from doseforest.prediction.stored_forest import read_forest, store_forest
 from doseforest.prediction.value_checks import FileChecks
 from doseforest.treatments.bases import basis_components
@@ -23,12 +25,23 @@ def store_bags(bags: UnitBags) -> tuple[dict[str, Any], dict[str, Array]]:
     """Take a forest of intervals apart; TypeError if its basis is the user's own code."""
     forest, arrays = store_forest(bags.forest, f"{PREFIX}/forest")
     arrays[f"{PREFIX}/spread"] = bags.spread
-    return {"forest": forest, "basis": bags.basis.to_json()}, arrays
+    outcomes = []
+    for fold, model in enumerate(bags.outcomes):
+        described, own = store_outcome_model(model, outcome_prefix(fold))
+        outcomes.append(described)
+        arrays |= own
+    return {"forest": forest, "basis": bags.basis.to_json(), "outcomes": outcomes}, arrays
+
+
+def outcome_prefix(fold: int) -> str:
+    """Of the names of arrays that the outcome model of a fold has."""
+    return f"{PREFIX}/outcomes/{fold}"
 
 
 def read_bags(
     values: Mapping[str, Any],
     arrays: Mapping[str, Array],
+    outcomes: tuple[OutcomeModel, ...],
     *,
     n_features: int,
     codes: Categories,
@@ -40,6 +53,8 @@ def read_bags(
     ----------
     values, arrays : mappings
         Of a file.
+    outcomes : tuple of models
+        Of the folds, read and checked.
     n_features : int
         Features that its trees split on.
     codes : mapping
@@ -68,4 +83,4 @@ def read_bags(
     with np.errstate(all="ignore"):
         means = forest.leaf_sums / np.maximum(forest.leaf_weights, np.float32(1e-6))[:, None]
     CHECKS.moderate(means.astype(np.float64), f"{PREFIX}/forest/leaf_sums")
-    return UnitBags(forest, basis, spread)
+    return UnitBags(forest, basis, spread, outcomes)
