@@ -360,7 +360,10 @@ def test_studies_of_coverage_run_and_add_up():
     assert abs(found["derivative"].bias) < 0.5
     curve, _ = curve_coverage("linear", 200, 2, outcome_model="line")
     assert abs(curve.bias) < 1.0
-    records = [{"error": own, "standard_error": 1.0} for own in np.linspace(-2.2, 2.2, 23)]
+    records = [
+        {"error": own, "standard_error": 1.0, "covered": abs(own) < 1.9}
+        for own in np.linspace(-2.2, 2.2, 23)
+    ]
     assert summarised(records).coverage == pytest.approx(19 / 23)  # 0, ±.2, …, ±1.8
 
 

@@ -78,6 +78,21 @@ class AverageQueries(ABC):
         groups: M_i + W_i (e_i - f_t(T_i)), f_t the local line (or parabola) through the residuals.
         Those of "least_error" are of the whole correction with a bandwidth of at most the rule of
         thumb, for noise of the outcomes is in the curves too.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> curve = forest.average_dose_response([0.0, 1.0])
+        >>> low, high = curve.band()
+        >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
+        (array([0., 2.]), True)
         """
         averager = self._averages()
         asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)
@@ -92,6 +107,20 @@ class AverageQueries(ABC):
         """Average effect of a dose against the baseline, with its standard error.
 
         See `average_dose_response` for ``bias_correction``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.average_effect(1.0).interval()
+        >>> low < 2 < high
+        True
         """
         first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
         return self._averages().average_effect(
@@ -105,6 +134,19 @@ class AverageQueries(ABC):
 
         Doses of several components may differ in one of them. See `average_dose_response` for
         ``bias_correction``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> round(forest.average_partial_effect(-1.0, 1.0).value)
+        2
         """
         first, second = self._two_doses(low, high, ("low", "high"))
         gap = _gap(first, second, "high", "low")
@@ -117,6 +159,19 @@ class AverageQueries(ABC):
         Doubly robust, with a root-n standard error clustered by groups. It needs no baseline and
         little overlap: only doses near those that units have. The slope is a difference over a
         tenth of the doses' spread to either side.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> round(forest.average_derivative().value)
+        2
         """
         return self._slope_scores().average()
 
@@ -143,6 +198,20 @@ class AverageQueries(ABC):
         AverageChange
             With ``value``, ``standard_error``, ``interval()``, ``n``, ``held`` (the share of units
             at an edge) and ``representer``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.shift_effect(0.5).interval()
+        >>> low < 1 < high
+        True
         """
         return self._shift_scores(delta, factor, at_edge).average()
 
@@ -168,12 +237,39 @@ class AverageQueries(ABC):
         -------
         ChangeForest
             With ``predict(X)``, ``out_of_bag``, ``scores`` and ``average``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.shift_forest(0.5, n_trees=20).predict(data.X[:3]).round()
+        array([1., 1., 1.])
         """
         scores = self._shift_scores(delta, factor, at_edge)
         return self._change_forest(scores, n_trees, min_node_size)
 
     def derivative_forest(self, *, n_trees: int = 400, min_node_size: int = 20) -> ChangeForest:
-        """Slopes by covariates: an honest forest on the scores of `average_derivative`."""
+        """Slopes by covariates: an honest forest on the scores of `average_derivative`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.derivative_forest(n_trees=20).predict(data.X[:3]).round()
+        array([2., 2., 2.])
+        """
         return self._change_forest(self._slope_scores(), n_trees, min_node_size)
 
     def best_linear_projection(
@@ -201,6 +297,20 @@ class AverageQueries(ABC):
         LinearProjection
             ``print`` shows names, coefficients, standard errors, t and p values and intervals.
             Standard errors are HC3, or by groups.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.best_linear_projection([0], dose=1.0)
+        >>> found.names, bool(found.p_values[1] > 0.05)  # effects do not depend on it
+        (('intercept', 'x0'), True)
         """
         check_is_fitted(self)
         rows = self._parts[0].rows

@@ -19,8 +19,8 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.weighting import conditional_density
 from doseforest.inference.changes.moves import Contrast
-from doseforest.inference.changes.representers import Representer, represent
-from doseforest.inference.changes.riesz import RieszTerms, fit_riesz_terms
+from doseforest.inference.changes.representers import FoldDraw, Representer, represent
+from doseforest.inference.changes.riesz import fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.inference.robust_regression import clusters_of
 from doseforest.nuisance.cross_fitting import draw_folds
@@ -29,6 +29,9 @@ from doseforest.nuisance.densities.encoded import encoded_table
 from doseforest.nuisance.densities.support import dose_support
 from doseforest.treatments.boxes import distinct_doses, has_levels
 from doseforest.treatments.vectors import is_record, n_components
+
+MOST_DRAWS, DRAWN_ROWS = 5, 100_000  # of folds; rows in all of them
+SEED_STEP = 101  # of draws; seeds within one differ by less
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Changes:
     plan: FitPlan
     residual: FloatArray  # (n_rows,) outcome less the out-of-bag curve at the observed dose
     levels: tuple[float, ...]  # of a dose that has nothing else
-    terms: RieszTerms
+    draws: tuple[FoldDraw, ...]  # of the regressions of representers
     known: Assignment | None  # densities of all rows at any dose
 
     @property
@@ -98,10 +101,9 @@ class Changes:
         rows = self.rows
         doses, shares = contrast.at(rows.dose)
         found = represent(
-            self.terms,
+            self.draws,
             rows.dose,
             contrast,
-            draw_folds(rows.ids, self.plan.n_folds, self.plan.seed + 1),
             weights=rows.weights,
             known=self.known,
             X=rows.treatment_features,
@@ -124,16 +126,31 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         rows.weights,
         plan.seed,
     )
-    terms = fit_riesz_terms(
-        table,
-        rows.dose,
-        weights=rows.weights,
-        groups=clusters_of(rows.ids),
-        levels=bool(levels),
-        seed=plan.seed,
-        n_threads=plan.n_threads,
+    draws = tuple(
+        FoldDraw(
+            fit_riesz_terms(
+                table,
+                rows.dose,
+                weights=rows.weights,
+                groups=clusters_of(rows.ids),
+                levels=bool(levels),
+                seed=seed,
+                n_threads=plan.n_threads,
+            ),
+            draw_folds(rows.ids, plan.n_folds, seed + 1),
+        )
+        for seed in range(plan.seed, plan.seed + n_draws(rows.n_rows) * SEED_STEP, SEED_STEP)
     )
-    return Changes(parts, plan, rows.y - observed, levels, terms, _known(rows, plan))
+    return Changes(parts, plan, rows.y - observed, levels, draws, _known(rows, plan))
+
+
+def n_draws(n_rows: int) -> int:
+    """Draws of folds that representers are means over: fewer of many rows, which matter less.
+
+    >>> [n_draws(n) for n in (1000, 40_000, 1_000_000)]
+    [5, 2, 1]
+    """
+    return int(np.clip(DRAWN_ROWS // n_rows, 1, MOST_DRAWS))
 
 
 def dose_levels(rows: TrainingRows) -> tuple[float, ...]:

@@ -2,11 +2,13 @@
 
 A move of the dose gives units the density of where they come from: at t a unit that was moved there
 from o has the weight pi(o | x) / (factor pi(t | x)). What no density can tell, as units that are
-held at an end of the range, or moved off a point mass, is left to the regression of `riesz`.
+held at an end of the range, or moved off a point mass, is left to the regression of `riesz`: its
+mean over some draws of folds, for what a draw adds is noise that no standard error knows of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +30,18 @@ class Representer:
     source: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldDraw:
+    """What one regression is made of."""
+
+    terms: RieszTerms
+    folds: IntArray  # (n_rows,)
+
+
 def represent(
-    terms: RieszTerms,
+    draws: Sequence[FoldDraw],
     dose: FloatArray,
     contrast: Contrast,
-    folds: IntArray,
     *,
     weights: FloatArray | None = None,
     known: RowDensities | None = None,
@@ -43,20 +52,35 @@ def represent(
 
     Parameters
     ----------
+    draws : sequence of FoldDraw
+        Of regressions, over which their mean is taken.
     known : RowDensities, optional
         Densities of the training rows at any dose; with them `X`, the training table that they
         see, and `support`, which tells the point masses.
     """
     if known is None:
-        values = representer(terms, dose, contrast, folds, weights=weights)
+        values = _regressed(draws, dose, contrast, None, weights)
         return Representer(values, REGRESSION)
     assert X is not None  # goes with what is known
     assert support is not None
     values, rest = known_part(known, X, dose, contrast, support)
     if not rest.any():
         return Representer(values, KNOWN)
-    values += representer(terms, dose, contrast, folds, shares=rest, weights=weights)
+    values += _regressed(draws, dose, contrast, rest, weights)
     return Representer(values, MIXED)
+
+
+def _regressed(
+    draws: Sequence[FoldDraw],
+    dose: FloatArray,
+    contrast: Contrast,
+    shares: FloatArray | None,
+    weights: FloatArray | None,
+) -> FloatArray:
+    total = np.zeros(len(dose))
+    for own in draws:
+        total += representer(own.terms, dose, contrast, own.folds, shares=shares, weights=weights)
+    return total / len(draws)
 
 
 def known_part(

@@ -69,6 +69,20 @@ class DoubtMethods:
         Sensitivity
             ``robustness_value``, ``robustness_of_interval()``, ``bounds(…)``, ``benchmarks``,
             ``plot()``; prints as a paragraph. See docs/trust.md.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.sensitivity(0.0, 1.0)
+        >>> 0 < found.robustness_of_interval() < found.robustness_value < 1
+        True
         """
         check_is_fitted(self)
         rows = self._parts[0].rows
@@ -123,6 +137,19 @@ class DoubtMethods:
         -------
         Refutation
             ``original``, ``standard_error``, ``refuted``, ``p_value``, ``passed``; prints as text.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.refute(data.X, data.y, data.treatment, n_repeats=2).passed  # a placebo
+        True
         """
         check_is_fitted(self)
         if kind not in tuple(REFUTERS):

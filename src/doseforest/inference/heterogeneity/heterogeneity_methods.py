@@ -86,6 +86,20 @@ class HeterogeneityMethods:
         -------
         CalibrationTest
             ``coefficients``, ``standard_errors``, ``p_values``; prints as a table.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.test_calibration()
+        >>> round(found.coefficients[0]), found.heterogeneity_p_value > 0.05
+        (1, True)
         """
         if dose is None and baseline is not None:
             raise ValueError(
@@ -130,6 +144,19 @@ class HeterogeneityMethods:
         ----------
         X, y, treatment, sample_weight, groups
             As in `test_calibration`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.test_heterogeneity().p_value > 0.05  # all units have the same slope
+        True
         """
         found = self.test_calibration(X, y, treatment, sample_weight=sample_weight, groups=groups)
         error = float(found.standard_errors[1])
@@ -175,6 +202,19 @@ class HeterogeneityMethods:
         -------
         RankedEffects
             ``value``, ``standard_error``, ``p_value``, ``shares``, ``toc``; ``plot()``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.rate(1.0).p_value > 0.05  # nobody gains more than others
+        True
         """
         if weighting not in tuple(WEIGHTINGS):
             raise ValueError(

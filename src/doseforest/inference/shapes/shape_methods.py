@@ -45,6 +45,20 @@ class ShapeMethods:
         EffectForest
             See `doseforest.inference.shapes.shaped_forest.shaped_forest`, which also takes what
             `load_forest` reads. `test_shape` tells whether the data reject the shape.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> curves = forest.with_shape("increasing").dose_response(data.X[:5])
+        >>> bool((np.diff(curves, axis=1) >= 0).all())
+        True
         """
         return shaped_forest(self, shape, doses)
 
@@ -69,6 +83,19 @@ class ShapeMethods:
         ShapeTest
             ``statistic``, ``p_value``, ``projected`` (the nearest average curve of the shape),
             ``worst`` (where it is violated most); see `doseforest.inference.shapes.shape_test`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.test_shape("decreasing").p_value < 0.05
+        True
         """
         model = self._model
         check_one_component(model.n_components, "test_shape")

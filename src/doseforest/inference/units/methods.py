@@ -62,6 +62,20 @@ class UnitIntervals:
         UnitInference
             ``estimate``, ``standard_error``, ``interval(coverage)`` and ``band(coverage)``. Effects
             on outcomes of 0 and 1 are differences of probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.effect_inference(data.X[:4], doses=[1.0, 2.0])
+        >>> found.estimate.shape, found.band(0.9)[0].shape
+        ((4, 2), (4, 2))
         """
         model = self._model
         bags_of(model)
@@ -137,7 +151,21 @@ class UnitIntervals:
         return found.band(coverage) if band else found.interval(coverage)
 
     def partial_effect_inference(self, X: Any, first: Any, second: Any) -> UnitInference:
-        """Debiased changes of the outcome per unit of dose, see `partial_effect`."""
+        """Debiased changes of the outcome per unit of dose, see `partial_effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.partial_effect_inference(data.X[:4], 0.0, 1.0).estimate.round()
+        array([2., 2., 2., 2.])
+        """
         model = self._model
         bags_of(model)
         n_units, width = len(X), model.n_components
@@ -152,7 +180,22 @@ class UnitIntervals:
     def partial_effect_interval(
         self, X: Any, first: Any, second: Any, *, coverage: float = 0.95
     ) -> tuple[Any, Any]:
-        """Lower and upper ends of intervals of `partial_effect`, each of shape (n_units,)."""
+        """Lower and upper ends of intervals of `partial_effect`, each of shape (n_units,).
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.partial_effect_interval(data.X[:4], 0.0, 1.0)
+        >>> bool((low < 2).all() and (high > 2).all())
+        True
+        """
         checked_coverage(coverage)
         return self.partial_effect_inference(X, first, second).interval(coverage)
 
@@ -163,6 +206,21 @@ class UnitIntervals:
 
         The slope is debiased; the outcome that it is divided by is the forest's own, taken as
         known: its error is small beside that of a slope.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
+        >>> units = data.X[high_level][:3]
+        >>> forest.elasticity_inference(units, dose=1.0).estimate.shape
+        (3,)
         """
         model = self._model
         bags_of(model)
@@ -176,7 +234,23 @@ class UnitIntervals:
     def elasticity_interval(
         self, X: Any, dose: Any, component: int | None = None, *, coverage: float = 0.95
     ) -> tuple[Any, Any]:
-        """Lower and upper ends of intervals of `elasticity`, each of shape (n_units,)."""
+        """Lower and upper ends of intervals of `elasticity`, each of shape (n_units,).
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
+        >>> low, high = forest.elasticity_interval(data.X[high_level][:3], dose=1.0)
+        >>> bool((low > 0).all())  # more of the dose, more of the outcome
+        True
+        """
         checked_coverage(coverage)
         return self.elasticity_inference(X, dose, component).interval(coverage)
 
@@ -200,6 +274,20 @@ class UnitIntervals:
         BestDoses
             ``estimate``, ``plausible``, a table of units and doses, and ``interval()``, the lowest
             and the highest plausible dose.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.optimal_dose_inference(data.X[:4])
+        >>> bool((found.estimate > 2).all())  # the highest is best
+        True
         """
         model = self._model
         bags_of(model)
@@ -223,6 +311,20 @@ class UnitIntervals:
         """Lowest and highest dose that may be the best for each unit, see `optimal_dose_inference`.
 
         Doses have one component; of several, ask for `optimal_dose_inference`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.optimal_dose_interval(data.X[:4])
+        >>> bool((low > 1).all())  # the highest is best
+        True
         """
         model = self._model
         if model.n_components > 1:
