@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +19,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 @contextmanager
 def cluster(n_executors: int, memory_mb: int, **settings: str) -> Iterator[Any]:
     """A session on so many executors of one core each; its files are gone afterwards."""
-    import pyspark
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_HOME"] = linked_home()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        home = Path(folder) / "spark"  # links to the package, and work folders beside them
-        home.mkdir()
-        for entry in Path(pyspark.__file__).parent.iterdir():
-            (home / entry.name).symlink_to(entry)
-        os.environ["SPARK_HOME"] = str(home)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(f"local-cluster[{n_executors},1,{memory_mb}]")
         fixed = {
@@ -47,6 +45,21 @@ def cluster(n_executors: int, memory_mb: int, **settings: str) -> Iterator[Any]:
             yield session
         finally:
             session.stop()
+
+
+@cache
+def linked_home() -> str:
+    """Links to PySpark's files: workers make their folders beside them, not in the package.
+
+    The driver's JVM outlives a session and keeps its environment, so a process has one home.
+    """
+    import pyspark
+
+    home = tempfile.mkdtemp(prefix="spark-home-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        (Path(home) / entry.name).symlink_to(entry)
+    return home
 
 
 def processor_seconds() -> float:

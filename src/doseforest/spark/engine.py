@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from doseforest.spark.routing import PartialTrees
 from doseforest.spark.subtrees import OpenNodes, grow_subtrees, plan_tasks, ship_rows
 
 MODES = ("hybrid", "rounds", "tasks")
+TASKS_PER_CORE = 4  # of Spark, at most: enough to even out, and to lose little with a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,21 +181,17 @@ class SparkEngine:
             shipped = self.blocks.flatMap(
                 lambda block: ship_rows(spec, sent.value[0], sent.value[1], block.growth)
             ).partitionBy(len(tasks), _by_number)
-            grown = shipped.mapPartitionsWithIndex(
-                lambda number, rows: [
-                    (
-                        number,
-                        grow_subtrees(
-                            spec,
-                            sent.value[0],
-                            sent.value[1][number],
-                            (block for _, block in rows),
-                            kept_bytes,
-                        ),
-                    )
-                ]
-            )
-            for number, own in grown.collect():
+
+            def grown(rows: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, NodeTable]]:
+                partial, planned = sent.value
+                for number, own in groupby(rows, key=_number_of):
+                    blocks = (block for _, block in own)
+                    yield number, grow_subtrees(spec, partial, planned[number], blocks, kept_bytes)
+
+            # What one task of Spark costs by itself would grow a small subtree: each reads several
+            # parts of the shuffle, one after the other, and holds one at a time.
+            few = shipped.coalesce(min(len(tasks), TASKS_PER_CORE * self._parallelism))
+            for number, own in few.mapPartitions(grown).collect():
                 table.graft(tasks[number].nodes, own)
         self.report.n_tasks += len(tasks)
         self.report.subtrees_in_tasks += len(opened)
@@ -238,3 +236,7 @@ class SparkEngine:
 
 def _by_number(number: int) -> int:
     return number
+
+
+def _number_of(pair: tuple[int, Any]) -> int:
+    return pair[0]
