@@ -261,7 +261,8 @@ def test_groups_and_weights_count():
     apart = plain_forest().fit(x[twice], y[twice], treatment=dose[twice])
     paired = plain_forest().fit(x[twice], y[twice], treatment=dose[twice], groups=twice)
     ratio = paired.average_derivative().standard_error / apart.average_derivative().standard_error
-    assert ratio == pytest.approx(np.sqrt(2), rel=0.1)  # folds differ
+    # Folds differ: copies of a row are on both sides of them, and let the ridge be smaller.
+    assert ratio == pytest.approx(np.sqrt(2), rel=0.15)
     extra = np.vstack([x, np.full((20, 2), 9.0)]), np.append(y, np.full(20, 99.0))
     weighted = plain_forest().fit(
         *extra,

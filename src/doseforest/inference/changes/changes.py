@@ -30,7 +30,7 @@ from doseforest.nuisance.densities.support import dose_support
 from doseforest.treatments.boxes import distinct_doses, has_levels
 from doseforest.treatments.vectors import is_record, n_components
 
-MOST_DRAWS, DRAWN_ROWS = 5, 100_000  # of folds; rows in all of them
+MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
 SEED_STEP = 101  # of draws; seeds within one differ by less
 
 
@@ -148,7 +148,7 @@ def n_draws(n_rows: int) -> int:
     """Draws of folds that representers are means over: fewer of many rows, which matter less.
 
     >>> [n_draws(n) for n in (1000, 40_000, 1_000_000)]
-    [5, 2, 1]
+    [3, 2, 1]
     """
     return int(np.clip(DRAWN_ROWS // n_rows, 1, MOST_DRAWS))
 
