@@ -173,6 +173,18 @@ def test_every_kind_of_forest_is_the_local_one(spark, data, variant):
     assert_same_bits(forest.fit(**given).forest_, grown)
 
 
+def test_subtrees_that_share_a_task_are_the_same(spark, data, local, monkeypatch):
+    from doseforest.spark import engine
+
+    monkeypatch.setattr(engine, "TASKS_PER_CORE", 1)
+    forest, expected = local
+    grown, report = grow_on_spark(
+        spark, forest, data, n_partitions=3, mode="hybrid", task_bytes=6_000
+    )
+    assert report.n_tasks > 2 * spark.sparkContext.defaultParallelism
+    assert_same_bits(expected, grown)
+
+
 def test_a_partition_without_rows_changes_nothing(spark, data, local):
     forest, expected = local
     grown, _ = grow_on_spark(

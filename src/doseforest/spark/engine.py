@@ -40,7 +40,7 @@ class GrowthReport:
 
     n_rounds: int = 0
     nodes_in_rounds: int = 0  # searched
-    n_tasks: int = 0
+    n_tasks: int = 0  # loads of rows, of which Spark's tasks take one after the other
     subtrees_in_tasks: int = 0
     rows_in_tasks: int = 0  # of all subtrees
     whole_trees_in_tasks: int = 0
