@@ -255,6 +255,18 @@ def test_known_densities_are_used():
     assert forest.average_derivative().representer == "regression"  # values at own doses only
 
 
+def test_the_outcome_after_a_shift_is_the_outcome_and_its_change(blind):
+    change, level = blind.shift_effect(0.5), blind.shift_outcome(0.5)
+    y = confounded_rows(1500)[2]
+    assert level.value == pytest.approx(change.value + y.mean())
+    assert level.held == change.held
+    # The truth: 2.5 times half a dose, from a mean outcome of 0; outcomes of units vary more.
+    assert abs(level.value - 1.25) < 4 * level.standard_error
+    assert change.standard_error < level.standard_error < 0.3
+    with pytest.raises(ValueError, match="'delta'"):
+        blind.shift_outcome()
+
+
 def test_groups_and_weights_count():
     x, dose, y = confounded_rows(300)
     twice = np.repeat(np.arange(300), 2)

@@ -215,6 +215,35 @@ class AverageQueries(ABC):
         """
         return self._shift_scores(delta, factor, at_edge).average()
 
+    def shift_outcome(
+        self, delta: float | None = None, *, factor: float | None = None, at_edge: AtEdge = "clip"
+    ) -> AverageChange:
+        """Mean outcome when everyone's dose is shifted, E[mu(T + delta, X)].
+
+        The value of the policy, where `shift_effect` has what it changes: the mean outcome as it is
+        comes on top, and its noise with it.
+
+        Parameters
+        ----------
+        delta, factor, at_edge
+            As for `shift_effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.simulation import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> gain = forest.shift_outcome(0.5).value - data.y.mean()
+        >>> bool(np.isclose(gain, forest.shift_effect(0.5).value))
+        True
+        """
+        return self._shift_scores(delta, factor, at_edge).of_outcomes().average()
+
     def shift_forest(
         self,
         delta: float | None = None,

@@ -8,7 +8,7 @@ could not have had: only doses a little away from their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,8 @@ SEED_STEP = 101  # of draws; seeds within one differ by less
 class AverageChange:
     """The average change of the outcome, over the training population, when doses change.
 
+    Or, of `shift_outcome`, the average outcome after the change.
+
     Examples
     --------
     >>> AverageChange(2.0, 0.5, n=400, held=0.01, representer="regression").interval(0.9)
@@ -64,6 +66,10 @@ class ChangeScores:
     contrast: Contrast
     representer: Representer
     rows: TrainingRows
+
+    def of_outcomes(self) -> ChangeScores:
+        """Scores of the outcome after the change: to what changes the outcome itself is added."""
+        return replace(self, values=self.values + self.rows.y)
 
     def average(self) -> AverageChange:
         """Mean over the rows, with its standard error by groups."""
