@@ -68,9 +68,9 @@ static inline TreeStreams tree_streams(const Sampling& plan, int64_t tree) {
 // How many copies of a row the tree holds (0: the row is out of bag).
 static inline int copies(const Sampling& plan, const TreeStreams& tree, int64_t row_id) {
   const uint64_t id = static_cast<uint64_t>(row_id);
-  if (plan.bag_size > 1 && uniform(draw(tree.bag, id)) >= 0.5) return 0;
   const double u = uniform(draw(tree.row, id));
-  return plan.bootstrap ? poisson(u) : (u < plan.fraction ? 1 : 0);
+  const int own = plan.bootstrap ? poisson(u) : u < plan.fraction;
+  return plan.bag_size > 1 ? own * (uniform(draw(tree.bag, id)) < 0.5) : own;
 }
 
 static inline bool grows(const Sampling& plan, const TreeStreams& tree, int64_t row_id) {

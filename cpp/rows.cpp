@@ -59,6 +59,30 @@ int64_t divide(const TrainingRows& data, uint32_t* rows, int64_t begin, int64_t 
   return n_left;
 }
 
+// Lists the rows [first, end) that a tree grows by, or fills its leaves with; returns how many.
+// Every row is stored and the place moves on if it was drawn: branches would be guessed wrong.
+int64_t list_rows(const Sampling& plan, const TreeStreams& tree, bool growing, const int64_t* ids,
+                  int64_t first, int64_t end, uint32_t* listed) {
+  int64_t n = 0;
+  for (int64_t row = first; row < end; ++row) {
+    const bool side = plan.honesty == 0 || grows(plan, tree, ids[row]) == growing;
+    listed[n] = static_cast<uint32_t>(row);
+    n += side & (copies(plan, tree, ids[row]) > 0);
+  }
+  return n;
+}
+
+// Calls visit(rows, n) on the drawn rows of one tree, chunk by chunk, until told to stop.
+template <class Visit>
+void for_drawn_rows(const Sampling& plan, const TreeStreams& tree, bool growing, const int64_t* ids,
+                    int64_t n_rows, const StopFlag& stop, Visit visit) {
+  uint32_t listed[CHUNK_ROWS];
+  for (int64_t first = 0; first < n_rows && !stop; first += CHUNK_ROWS) {
+    const int64_t end = std::min(n_rows, first + CHUNK_ROWS);
+    visit(listed, list_rows(plan, tree, growing, ids, first, end, listed));
+  }
+}
+
 }  // namespace
 
 void partition(const TrainingRows& data, uint32_t* rows, const int64_t* ranges, const Split* splits,
@@ -86,14 +110,19 @@ void draw_rows(const Sampling& plan, const int64_t* trees, int64_t n_trees, cons
                  const TreeStreams streams = tree_streams(plan, trees[t]);
                  uint32_t* out = rows ? rows + starts[t] : nullptr;
                  int64_t count = 0;
-                 for (int64_t row = 0; row < n_rows; ++row) {
-                   if (row % CHUNK_ROWS == 0 && stop) return;
-                   if (!grows(plan, streams, ids[row])) continue;
-                   for (int c = copies(plan, streams, ids[row]); c > 0; --c) {
-                     if (out) out[count] = static_cast<uint32_t>(row);
-                     ++count;
-                   }
-                 }
+                 for_drawn_rows(plan, streams, true, ids, n_rows, stop,
+                                [&](const uint32_t* drawn, int64_t n) {
+                                  if (!plan.bootstrap) {
+                                    if (out) std::copy_n(drawn, n, out + count);
+                                    count += n;
+                                    return;
+                                  }
+                                  for (int64_t i = 0; i < n; ++i) {
+                                    const int c = copies(plan, streams, ids[drawn[i]]);
+                                    if (out) std::fill_n(out + count, c, drawn[i]);
+                                    count += c;
+                                  }
+                                });
                  counts[t] = count;
                });
 }
@@ -105,11 +134,8 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
   parallel_for(n_trees, n_threads, n_trees * n_rows < BRIEF_WORK,
                [&](int64_t t, int64_t, const StopFlag& stop) {
                  const TreeStreams streams = tree_streams(plan, trees[t]);
-                 for (int64_t row = 0; row < n_rows; ++row) {
-                   if (row % CHUNK_ROWS == 0 && stop) return;
-                   if (!fills(plan, streams, ids[row])) continue;
-                   const int n_copies = copies(plan, streams, ids[row]);
-                   if (n_copies == 0) continue;
+                 const auto fill = [&](int64_t row) {
+                   const int n_copies = plan.bootstrap ? copies(plan, streams, ids[row]) : 1;
                    const int64_t leaf = leaf_of_row(nodes, sets, roots[t], data, row);
                    const float* values = data.channels + row * data.n_channels;
                    double* sum = sums + leaf * data.n_channels;
@@ -117,7 +143,11 @@ void fill_leaves(const Sampling& plan, const int64_t* trees, const int64_t* root
                      sum[c] += n_copies * static_cast<double>(values[c]);
                    weights[leaf] +=
                        row_weights ? n_copies * static_cast<double>(row_weights[row]) : n_copies;
-                 }
+                 };
+                 for_drawn_rows(plan, streams, false, ids, n_rows, stop,
+                                [&](const uint32_t* drawn, int64_t n) {
+                                  for (int64_t i = 0; i < n; ++i) fill(drawn[i]);
+                                });
                });
 }
 
