@@ -17,6 +17,8 @@ from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.routing import PartialTrees, growing_rows
 
 LIST_BYTES = 8  # of a row in a tree's list, and as much again while it is divided
+LOOKED_AT = 2000  # rows of a block, for the share that a task needs
+NEARLY_ALL = 0.95  # of the rows: drawing the rest out of every tree costs more than sending it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,28 @@ def plan_tasks(
 def ship_rows(
     spec: GrowthSpec, partial: PartialTrees, tasks: list[OpenNodes], block: GrowthBlock
 ) -> Iterator[tuple[int, GrowthBlock]]:
-    """Rows of a block that each task needs."""
+    """Rows of a block that each task needs; all of them where all tasks need nearly all."""
+    looked_at = block.take(np.arange(0, len(block), 1 + len(block) // LOOKED_AT))
+    if all(own.mean() >= NEARLY_ALL for own in _wanted(spec, partial, tasks, looked_at)):
+        for number in range(len(tasks)):
+            yield number, block
+        return
+    for number, own in enumerate(_wanted(spec, partial, tasks, block)):
+        rows = np.flatnonzero(own)
+        if len(rows):
+            yield number, block.take(rows)
+
+
+def _wanted(
+    spec: GrowthSpec, partial: PartialTrees, tasks: list[OpenNodes], block: GrowthBlock
+) -> Iterator[NDArray[np.bool_]]:
+    """Which rows of a block each task needs."""
     found = growing_rows(spec, block, partial)
-    for number, task in enumerate(tasks):
+    for task in tasks:
         wanted = np.zeros(len(block), bool)
         for node in task.nodes.tolist():
             wanted[found.of(node)] = True
-        rows = np.flatnonzero(wanted)
-        if len(rows):
-            yield number, block.take(rows)
+        yield wanted
 
 
 def grow_subtrees(
