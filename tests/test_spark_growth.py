@@ -200,10 +200,17 @@ def test_trees_that_fit_a_task_are_not_grown_in_rounds(spark, data, local):
     assert (report.n_rounds, report.whole_trees_in_tasks) == (0, 5)
 
 
-def test_leaves_in_several_chunks_are_the_same(spark, data, local, monkeypatch):
-    from doseforest.spark import leaf_chunks
+def test_tasks_that_want_nearly_all_rows_get_all_of_them(spark, data):
+    forest = CurveForest(**{**SETTINGS, "n_trees": 40})
+    grown, report = grow_on_spark(spark, forest, data, n_partitions=3, mode="tasks")
+    assert report.whole_trees_in_tasks == 40  # of a quarter of the rows each, two tasks at most
+    assert_same_bits(forest.fit(**data).forest_, grown)
 
-    monkeypatch.setattr(leaf_chunks, "LEAF_BYTES", 3000)
+
+def test_leaf_sums_of_several_reducers_are_the_same(spark, data, local, monkeypatch):
+    from doseforest.spark import leaf_parts
+
+    monkeypatch.setattr(leaf_parts, "PART_BYTES", 3000)
     forest, expected = local
     assert_same_bits(expected, grow_on_spark(spark, forest, data, n_partitions=2, mode="tasks")[0])
 

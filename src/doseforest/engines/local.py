@@ -14,7 +14,7 @@ from doseforest.growth.grower import StopRules
 from doseforest.growth.guards import SplitGuard, first_passing
 from doseforest.growth.split_search import scan_histograms
 from doseforest.growth.split_statistics import SplitStatistic
-from doseforest.leaves.leaf_sums import LeafRows, LeafSums, fill_leaves
+from doseforest.leaves.leaf_sums import LeafRows, LeafSums, add_to_leaves, no_sums
 
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
@@ -197,9 +197,10 @@ class LocalEngine:
 
     def fill(self, trees: IntArray, nodes: Array, sets: SetArray | None, n_leaves: int) -> LeafSums:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
-        return fill_leaves(
-            self._leaf_rows, self._plan, trees, nodes, sets, n_leaves, self._n_threads
-        )
+        rows, n_threads = self._leaf_rows, self._n_threads
+        leaves = no_sums(n_leaves, rows.channels.shape[1])
+        add_to_leaves(leaves, rows, self._plan, trees, nodes, sets, n_threads=n_threads)
+        return leaves
 
     def _rule(self) -> _core.SplitRule:
         return self._statistic.rule(

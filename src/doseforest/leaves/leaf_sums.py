@@ -51,17 +51,22 @@ class LeafSums:
     weights: FloatArray  # (n_leaves,)
 
 
-def fill_leaves(
+def no_sums(n_leaves: int, n_channels: int) -> LeafSums:
+    """Leaves that hold nothing yet."""
+    return LeafSums(np.zeros((n_leaves, n_channels)), np.zeros(n_leaves))
+
+
+def add_to_leaves(
+    leaves: LeafSums,
     rows: LeafRows,
     plan: SamplingPlan,
     trees: IntArray,
     nodes: Array,
     sets: SetArray | None,
-    n_leaves: int,
+    *,
     n_threads: int,
-) -> LeafSums:
+) -> None:
     """Send the rows that fill trees down to their leaves; the roots are the first nodes."""
-    leaves = LeafSums(np.zeros((n_leaves, rows.channels.shape[1])), np.zeros(n_leaves))
     _core.fill_leaves(
         plan.to_core(),
         trees,
@@ -77,4 +82,3 @@ def fill_leaves(
         leaves.sums,
         leaves.weights,
     )
-    return leaves

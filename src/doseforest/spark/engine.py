@@ -12,12 +12,12 @@ import numpy as np
 from doseforest.dtypes import Array, IntArray, SetArray
 from doseforest.growth.frontier import Frontier, SearchNodes, Splits
 from doseforest.growth.node_table import NodeTable
-from doseforest.leaves.leaf_sums import LeafSums
+from doseforest.leaves.leaf_sums import LeafSums, no_sums
 from doseforest.spark.blocks import TrainingBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.histogram_rounds import Round, find_splits, sum_histograms
 from doseforest.spark.jobs import broadcast, described
-from doseforest.spark.leaf_chunks import add_leaves, all_sums, leaf_chunks
+from doseforest.spark.leaf_parts import GrownTrees, add_parts, leaves_of_part, sum_leaves
 from doseforest.spark.routing import PartialTrees
 from doseforest.spark.subtrees import OpenNodes, grow_subtrees, plan_tasks, ship_rows
 
@@ -30,7 +30,7 @@ class GrowthLimits:
     """How much memory growth may take. None of it changes the trees."""
 
     task_bytes: int = 256 * 2**20  # of rows and their lists in a task
-    round_bytes: int = 512 * 2**20  # of histograms that a partition sums in a round
+    round_bytes: int = 512 * 2**20  # of histograms that a core sums in a round
     kept_bytes: int = 256 * 2**20  # of histograms that a task keeps
 
 
@@ -134,8 +134,8 @@ class SparkEngine:
         text = f"round {self.report.n_rounds + 1}: best splits of {len(nodes)} nodes"
         n_reducers = min(len(nodes), self._parallelism)
         with self._described(text), broadcast(self.blocks.context, round_) as sent:
-            summed = self.blocks.flatMap(
-                lambda block: sum_histograms(spec, sent.value, block.growth)
+            summed = self._by_core.mapPartitions(
+                lambda blocks: sum_histograms(spec, sent.value, (own.growth for own in blocks))
             )
             found = summed.partitionBy(n_reducers, _by_number).mapPartitions(
                 lambda histograms: [find_splits(spec, sent.value, histograms)]
@@ -201,26 +201,30 @@ class SparkEngine:
 
     def fill(self, trees: IntArray, nodes: Array, sets: SetArray | None, n_leaves: int) -> LeafSums:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
-        spec, width = self.spec, self.n_leaf_channels
-        chunks = leaf_chunks(trees, nodes, sets, width)
-        total = LeafSums(np.zeros((n_leaves, width)), np.zeros(n_leaves))
+        spec = self.spec
+        width = self.n_leaf_channels
+        group = GrownTrees(trees, nodes, sets, n_leaves, width, leaves_of_part(width))
+        total = no_sums(n_leaves, width)
         text = f"fill the leaves of {len(trees)} trees"
-        with self._described(text), broadcast(self.blocks.context, chunks) as sent:
+        with self._described(text), broadcast(self.blocks.context, group) as sent:
 
-            def sums(block: TrainingBlock) -> Iterator[Any]:
-                return all_sums(
-                    spec.plan, sent.value, block.leaf_rows(spec.n_bins, spec.categorical)
-                )
+            def sums(blocks: Iterable[TrainingBlock]) -> Iterator[Any]:
+                rows = (block.leaf_rows(spec.n_bins, spec.categorical) for block in blocks)
+                return sum_leaves(spec.plan, sent.value, rows)
 
             def added(number: int, parts: Iterable[Any]) -> list[Any]:
-                own = sent.value[number]
-                return [(number, add_leaves(len(own.leaves), width, (p for _, p in parts)))]
+                return [add_parts(sent.value, number, (part for _, part in parts))]
 
-            filled = self.blocks.flatMap(sums).partitionBy(len(chunks), _by_number)
-            for number, (own_sums, weights) in filled.mapPartitionsWithIndex(added).collect():
-                total.sums[chunks[number].leaves] = own_sums
-                total.weights[chunks[number].leaves] = weights
+            filled = self._by_core.mapPartitions(sums).partitionBy(group.n_parts, _by_number)
+            for leaves, own_sums, weights in filled.mapPartitionsWithIndex(added).collect():
+                total.sums[leaves] = own_sums
+                total.weights[leaves] = weights
         return total
+
+    @property
+    def _by_core(self) -> Any:
+        """The blocks in one partition a core: what a core adds up is not shuffled."""
+        return self.blocks.coalesce(self._parallelism)
 
     @property
     def _grown(self) -> NodeTable:

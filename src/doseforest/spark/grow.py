@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.binning import FeatureBins
-from doseforest.data.sampling import SamplingPlan
 from doseforest.data.table import Categories
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.growth.forest_builder import build_trees
@@ -25,7 +24,7 @@ from doseforest.spark.routing import count_growing
 from doseforest.timing import Stopwatch
 
 LISTED_ROWS = 50_000_000  # in the row lists of a partition's trees that grow together, 4 bytes each
-GROUP_LEAVES = 4_000_000  # of trees that grow together: their nodes pass through the driver
+GROUP_BYTES = 256 * 2**20  # of leaf sums of trees that grow together: a core holds them
 
 
 def grow_forest(
@@ -58,7 +57,7 @@ def grow_forest(
         bins,
         seed=spec.plan.seed,
         n_trees=n_trees,
-        trees_at_once=_trees_at_once(spec.plan, spec.rules, n_rows, most_rows),
+        trees_at_once=_trees_at_once(spec, len(fallback), n_rows, most_rows),
         on_progress=on_progress,
         stopwatch=Stopwatch(),
         grow=_grow_group,
@@ -92,10 +91,11 @@ def _grow_group(engine: SparkEngine, rules: StopRules, *, seed: int, trees: IntA
     return table
 
 
-def _trees_at_once(plan: SamplingPlan, rules: StopRules, n_rows: int, most_rows: int) -> int:
-    """Trees whose lists of rows fit a partition and whose leaves fit the driver."""
-    by_rows = LISTED_ROWS // max(1, plan.rows_per_tree(most_rows))
-    by_leaves = GROUP_LEAVES * max(1, rules.min_node_size) // max(1, plan.rows_per_tree(n_rows))
+def _trees_at_once(spec: GrowthSpec, n_channels: int, n_rows: int, most_rows: int) -> int:
+    """Trees whose lists of rows fit a partition and whose leaf sums fit a core and the driver."""
+    by_rows = LISTED_ROWS // max(1, spec.plan.rows_per_tree(most_rows))
+    leaves = spec.plan.rows_per_tree(n_rows) // max(1, spec.rules.min_node_size)
+    by_leaves = GROUP_BYTES // (8 * (n_channels + 1) * max(1, leaves))
     return max(1, min(by_rows, by_leaves))
 
 

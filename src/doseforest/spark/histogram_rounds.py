@@ -1,4 +1,4 @@
-"""One round: partitions sum histograms of the searched nodes, reducers add them and find splits."""
+"""One round: cores sum histograms of the searched nodes, reducers add them and find splits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from doseforest.spark.blocks import GrowthBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.routing import PartialTrees, growing_rows
 
-NODES_AT_ONCE = 64  # histograms that a partition holds before they leave it
+NODES_AT_ONCE = 64  # histograms that a partition sums up at a time
 
 Histogram = tuple[FloatArray, NDArray[np.uint32]]  # (n_cells, n_channels) and (n_cells,)
 
@@ -40,9 +40,29 @@ class FoundSplits:
 
 
 def sum_histograms(
+    spec: GrowthSpec, task: Round, blocks: Iterable[GrowthBlock]
+) -> Iterable[tuple[int, Histogram]]:
+    """Histograms of the nodes that have rows in some blocks, each with its place in the round."""
+    total: dict[int, Histogram] = {}
+    for block in blocks:
+        for place, own in _histograms(spec, task, block):
+            _add(total, place, own)
+    return total.items()
+
+
+def _add(total: dict[int, Histogram], place: int, own: Histogram) -> None:
+    """Add the histogram of a node to what is there. Sums are exact in any order."""
+    if place in total:
+        sums, counts = total[place]
+        sums += own[0]
+        counts += own[1]
+    else:
+        total[place] = own
+
+
+def _histograms(
     spec: GrowthSpec, task: Round, block: GrowthBlock
 ) -> Iterator[tuple[int, Histogram]]:
-    """Histograms of the nodes that have rows in a block, each with its place in the round."""
     found = growing_rows(spec, block, task.partial)
     ranges = found.ranges[task.nodes]
     present = np.flatnonzero(ranges[:, 1] > ranges[:, 0])
@@ -68,15 +88,10 @@ def sum_histograms(
 def find_splits(
     spec: GrowthSpec, task: Round, histograms: Iterable[tuple[int, Histogram]]
 ) -> FoundSplits:
-    """Add up the histograms of each node and find its split. Sums are exact in any order."""
+    """Add up the histograms of each node and find its split."""
     total: dict[int, Histogram] = {}
-    for place, (sums, counts) in histograms:
-        if place in total:
-            known_sums, known_counts = total[place]
-            known_sums += sums
-            known_counts += counts
-        else:
-            total[place] = sums.copy(), counts.copy()
+    for place, histogram in histograms:
+        _add(total, place, histogram)
     places = np.array(sorted(total), np.int64)
     if not len(places):
         return FoundSplits(places, Splits.none(0, set_words=spec.set_words), np.zeros(0, np.int64))
