@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,12 @@ from pathlib import Path
 from typing import Any
 
 TICKS = os.sysconf("SC_CLK_TCK")
+PROCESSES = {
+    "driver, JVM": "org.apache.spark.deploy.SparkSubmit",
+    "executor, JVM": "CoarseGrainedExecutorBackend",
+    "executor, Python": "pyspark.daemon",
+}
+JOB_COLUMNS = ("jobs", "seconds", "seconds of tasks", "shuffled, MB", "spilled, MB")
 
 
 @contextmanager
@@ -71,12 +78,44 @@ def processor_seconds() -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Largest resident memory so far of the driver's Python and of its JVM."""
-    own = {"driver, Python": _peak(os.getpid())}
+    """Largest resident memory so far, of the driver's processes and the largest of an executor."""
+    peaks = {"driver, Python": _peak(os.getpid())}
     for pid, command in _below(os.getpid()):
-        if "org.apache.spark.deploy.SparkSubmit" in command:
-            own["driver, JVM"] = _peak(pid)
-    return own
+        for who, sign in PROCESSES.items():
+            if sign in command:
+                peaks[who] = max(peaks.get(who, 0.0), _peak(pid))
+    return peaks
+
+
+def costs_of_jobs(session: Any) -> dict[str, dict[str, float]]:
+    """What the jobs of each description cost so far; jobs of several threads run side by side."""
+    store = session.sparkContext._jsc.sc().statusStore()
+    jobs = store.jobsList(None)
+    costs: dict[str, dict[str, float]] = {}
+    for job in _items(jobs):
+        if job.description().isEmpty() or job.completionTime().isEmpty():
+            continue
+        text = re.sub(r"\d[\d,]*", "N", job.description().get()).removeprefix("doseforest: ")
+        own = costs.setdefault(text, dict.fromkeys(JOB_COLUMNS, 0.0))
+        took = job.completionTime().get().getTime() - job.submissionTime().get().getTime()
+        stages = [store.lastStageAttempt(int(number)) for number in _items(job.stageIds())]
+        for name, more in zip(
+            JOB_COLUMNS,
+            (
+                1,
+                took / 1000,
+                sum(stage.executorRunTime() for stage in stages) / 1000,
+                sum(stage.shuffleWriteBytes() for stage in stages) / 2**20,
+                sum(stage.diskBytesSpilled() for stage in stages) / 2**20,
+            ),
+            strict=True,
+        ):
+            own[name] += more
+    return costs
+
+
+def _items(found: Any) -> Iterator[Any]:
+    return (found.apply(place) for place in range(found.size()))
 
 
 def shuffled_mb(session: Any) -> float:

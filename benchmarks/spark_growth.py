@@ -3,14 +3,20 @@
     python benchmarks/spark_growth.py --rows 1000000 --trees 50
 
 Every way must give the same trees, bit by bit. Processor seconds are those of all processes, JVMs
-among them; starting the cluster, making the rows and a first forest of few trees, during which the
-JVMs compile what they run, are not counted.
+among them. Ways take turns, and medians are told: a processor's speed varies. Starting the cluster,
+making the rows and a first forest of each way, during which JVMs compile what they run, are not
+counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +35,10 @@ from doseforest.timing import Stopwatch
 from spark_cluster import cluster, peak_memory_mb, processor_seconds, shuffled_mb
 
 N_FEATURES, N_BINS, N_CHANNELS, N_PARTITIONS = 20, 64, 16, 4
-WARM_TREES = 4
+N_EXECUTORS = 2
+N_TURNS = 3
+WARM_TREES = 4  # of Spark ML, which takes minutes
+LOCAL = "local engine, two threads"
 BARS = {"tasks": 1.5, "hybrid": 3.0}  # processor time over the local engine's
 RESULTS = Path(__file__).parent / "results" / "spark_growth.md"
 
@@ -71,24 +80,23 @@ def make_bins() -> FeatureBins:
     return FeatureBins(edges, np.arange(N_FEATURES + 1) * (N_BINS - 1))
 
 
-def grow_locally(blocks: list[TrainingBlock], spec: GrowthSpec, n_trees: int) -> Any:
-    """The local engine on one thread, its trees in groups of a million rows as by default."""
+def grow_locally(n_rows: int, spec: GrowthSpec, n_trees: int) -> str:
+    """The local engine, its trees in groups of a million rows as by default; a sum of the nodes."""
     from dataclasses import replace
 
     from doseforest.engines.local import LocalEngine
 
-    joined = GrowthBlock.join(block.growth for block in blocks)
-    leaf_channels = np.concatenate([block.leaf_channels for block in blocks])
-    whole = TrainingBlock(joined, leaf_channels, None)
+    whole = _all_rows(n_rows)
     engine = LocalEngine(
         whole.leaf_rows(spec.n_bins, None),
-        replace(spec.statistic, channels=joined.channels),
+        replace(spec.statistic, channels=whole.growth.channels),
         spec.rules,
         spec.plan,
         mtry=spec.mtry,
+        n_threads=N_EXECUTORS,
         histogram_bytes=512 * 2**20,
     )
-    return build_trees(
+    grown = build_trees(
         engine,
         spec.rules,
         make_bins(),
@@ -98,39 +106,94 @@ def grow_locally(blocks: list[TrainingBlock], spec: GrowthSpec, n_trees: int) ->
         on_progress=lambda done: None,
         stopwatch=Stopwatch(),
     )
+    return digest(grown.nodes)
 
 
-def grow_on_cluster(
-    spec: GrowthSpec, options: argparse.Namespace, mode: str, task_bytes: int
-) -> tuple[Any, dict[str, Any]]:
-    """Grow with one mode on a cluster of its own."""
-    n_rows = options.rows // N_PARTITIONS
-    with cluster(2, options.memory) as session:
+@cache
+def _all_rows(n_rows: int) -> TrainingBlock:
+    blocks = [make_block(part, n_rows // N_PARTITIONS) for part in range(N_PARTITIONS)]
+    joined = GrowthBlock.join(block.growth for block in blocks)
+    return TrainingBlock(joined, np.concatenate([own.leaf_channels for own in blocks]), None)
+
+
+def digest(nodes: Any) -> str:
+    return hashlib.sha256(nodes.tobytes()).hexdigest()
+
+
+def measured(session: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a piece of work tells, with its cost."""
+    before, start, shuffled = processor_seconds(), time.perf_counter(), shuffled_mb(session)
+    told = work()
+    return {
+        "processor seconds": processor_seconds() - before,
+        "seconds": time.perf_counter() - start,
+        "shuffled, MB": shuffled_mb(session) - shuffled,
+        **told,
+        **{f"{name}, MB": peak for name, peak in peak_memory_mb().items()},
+    }
+
+
+def median(turns: list[dict[str, Any]]) -> dict[str, Any]:
+    """Every figure's median over the turns."""
+    figures = [name for name, value in turns[0].items() if not isinstance(value, str)]
+    return {name: float(np.median([turn[name] for turn in turns])) for name in figures}
+
+
+def compare_growth(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Growth by the local engine and on a cluster, in turns."""
+    deep, shallow = make_spec(options.leaf, None), make_spec(options.leaf, options.depth)
+    hybrid = f"hybrid, tasks of {options.task_mb} MB"
+    ways = {
+        "tasks": (deep, "tasks", 2**28),
+        hybrid: (deep, "hybrid", options.task_mb * 2**20),
+        f"tasks, depth {options.depth}": (shallow, "tasks", 2**28),
+    }
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as apart,
+        cluster(N_EXECUTORS, options.memory) as session,
+    ):
         parts = session.sparkContext.parallelize(range(N_PARTITIONS), N_PARTITIONS)
+        n_rows = options.rows // N_PARTITIONS
         blocks = parts.map(lambda part: make_block(part, n_rows)).persist()
         blocks.count()
-        how: dict[str, Any] = {"mode": mode, "limits": GrowthLimits(task_bytes=task_bytes)}
-        grow_forest(blocks, spec, make_bins(), n_trees=WARM_TREES, **how)
-        before, start, shuffled = processor_seconds(), time.perf_counter(), shuffled_mb(session)
-        forest, report = grow_forest(blocks, spec, make_bins(), n_trees=options.trees, **how)
-        told = {
-            "processor seconds": processor_seconds() - before,
-            "seconds": time.perf_counter() - start,
-            "shuffled, MB": shuffled_mb(session) - shuffled,
-            "rounds": report.n_rounds,
-            "tasks": report.n_tasks,
-            **{f"{name}, MB": peak for name, peak in peak_memory_mb().items()},
-        }
-    return forest, told
+
+        def locally() -> dict[str, Any]:
+            nodes = apart.submit(grow_locally, options.rows, deep, options.trees).result()
+            return {"nodes": nodes}
+
+        def on_cluster(name: str) -> dict[str, Any]:
+            spec, mode, task_bytes = ways[name]
+            limits = GrowthLimits(task_bytes=task_bytes)
+            how: dict[str, Any] = {"n_trees": options.trees, "mode": mode, "limits": limits}
+            forest, report = grow_forest(blocks, spec, make_bins(), **how)
+            return {
+                "rounds": report.n_rounds,
+                "tasks": report.n_tasks,
+                "nodes": digest(forest.nodes),
+            }
+
+        table: dict[str, list[dict[str, Any]]] = {LOCAL: [], **{name: [] for name in ways}}
+        for turn in range(1 + N_TURNS):  # the first is not counted
+            for name, turns in table.items():
+                work = locally if name == LOCAL else lambda own=name: on_cluster(own)
+                told = measured(session, work)
+                print(turn, name, told, flush=True)
+                turns += [told] if turn else []
+    same = {turn["nodes"] for name in (LOCAL, "tasks", hybrid) for turn in table[name]}
+    if len(same) > 1:
+        raise SystemExit("the trees differ from the local engine's")
+    medians = {name: median(turns) for name, turns in table.items()}
+    medians[LOCAL] = {name: medians[LOCAL][name] for name in ("processor seconds", "seconds")}
+    return medians
 
 
-def grow_by_spark_ml(options: argparse.Namespace, depth: int) -> dict[str, Any]:
+def grow_by_spark_ml(options: argparse.Namespace) -> dict[str, Any]:
     """Spark ML's regression forest: one output, the same rows, features, bins, depth and trees."""
     from pyspark.ml.feature import VectorAssembler
     from pyspark.ml.regression import RandomForestRegressor
 
     n_rows = options.rows // N_PARTITIONS
-    with cluster(2, options.memory) as session:
+    with cluster(N_EXECUTORS, options.memory) as session:
         parts = session.sparkContext.parallelize(range(N_PARTITIONS), N_PARTITIONS)
 
         def rows(part: int) -> Any:
@@ -145,7 +208,7 @@ def grow_by_spark_ml(options: argparse.Namespace, depth: int) -> dict[str, Any]:
         frame = frame.select("features", "label").persist()
         frame.count()
         forest = RandomForestRegressor(
-            maxDepth=depth,
+            maxDepth=options.depth,
             maxBins=N_BINS,
             featureSubsetStrategy="all",
             subsamplingRate=0.25,
@@ -154,14 +217,12 @@ def grow_by_spark_ml(options: argparse.Namespace, depth: int) -> dict[str, Any]:
             seed=1,
         )
         forest.setNumTrees(WARM_TREES).fit(frame)
-        before, start, shuffled = processor_seconds(), time.perf_counter(), shuffled_mb(session)
-        forest.setNumTrees(options.trees).fit(frame)
-        return {
-            "processor seconds": processor_seconds() - before,
-            "seconds": time.perf_counter() - start,
-            "shuffled, MB": shuffled_mb(session) - shuffled,
-            **{f"{name}, MB": peak for name, peak in peak_memory_mb().items()},
-        }
+
+        def fit() -> dict[str, Any]:
+            forest.setNumTrees(options.trees).fit(frame)
+            return {}
+
+        return measured(session, fit)
 
 
 def main() -> None:
@@ -173,43 +234,22 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=8, help="of the comparison with Spark ML")
     parser.add_argument("--task-mb", type=int, default=4, help="rows of a task in the hybrid")
     options = parser.parse_args()
-
-    spec = make_spec(options.leaf, None)
-    rows = [make_block(part, options.rows // N_PARTITIONS) for part in range(N_PARTITIONS)]
-    before, start = processor_seconds(), time.perf_counter()
-    local = grow_locally(rows, spec, options.trees)
-    table = {
-        "local engine": {
-            "processor seconds": processor_seconds() - before,
-            "seconds": time.perf_counter() - start,
-        }
-    }
-    del rows
-    for name, mode, task_bytes in (
-        ("tasks", "tasks", 2**28),
-        (f"hybrid, tasks of {options.task_mb} MB", "hybrid", options.task_mb * 2**20),
-    ):
-        forest, table[name] = grow_on_cluster(spec, options, mode, task_bytes)
-        if forest.nodes.tobytes() != local.nodes.tobytes():
-            raise SystemExit(f"{name}: the trees differ from the local engine's")
-        print(name, table[name], flush=True)
-    shallow = make_spec(options.leaf, options.depth)
-    name = f"tasks, depth {options.depth}"
-    _, table[name] = grow_on_cluster(shallow, options, "tasks", 2**28)
-    table[f"Spark ML, one output, depth {options.depth}"] = grow_by_spark_ml(options, options.depth)
+    table = compare_growth(options)
+    table[f"Spark ML, one output, depth {options.depth}"] = grow_by_spark_ml(options)
     write_report(table, options)
 
 
 def write_report(table: dict[str, dict[str, Any]], options: argparse.Namespace) -> None:
     columns = list(dict.fromkeys(name for row in table.values() for name in row))
-    cpu = table["local engine"]["processor seconds"]
+    cpu = table[LOCAL]["processor seconds"]
     lines = [
         "# Growth on a cluster of two executors",
         "",
         f"{options.rows:,} rows, {N_FEATURES} features of {N_BINS} bins, {N_CHANNELS} channels, "
         f"{options.trees} trees, leaves of {options.leaf}; a tree is grown by a quarter of the "
-        "rows. All trees are those of the local engine, bit by bit. The clusters have grown "
-        f"{WARM_TREES} trees before, which is not counted. `make bench-spark`.",
+        f"rows. All trees are those of the local engine, bit by bit. Medians of {N_TURNS} turns; "
+        "each way has grown its forest once before, which is not counted; Spark ML has one turn "
+        f"and has grown {WARM_TREES} trees. `make bench-spark`.",
         "",
         "| | " + " | ".join((*columns, "processor time over the local engine's")) + " |",
         "|---" * (len(columns) + 2) + "|",
