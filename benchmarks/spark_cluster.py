@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -112,6 +113,32 @@ def costs_of_jobs(session: Any) -> dict[str, dict[str, float]]:
         ):
             own[name] += more
     return costs
+
+
+class KeptRows:
+    """The most megabytes of rows that executors have kept, in memory and on disk, in a block.
+
+    A context manager that looks a few times a second.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self._context = session.sparkContext._jsc.sc()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self.peak_mb = 0.0
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.3):
+            kept = sum(own.memSize() + own.diskSize() for own in self._context.getRDDStorageInfo())
+            self.peak_mb = max(self.peak_mb, kept / 2**20)
+
+    def __enter__(self) -> KeptRows:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def _items(found: Any) -> Iterator[Any]:

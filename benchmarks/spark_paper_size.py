@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_cluster import (
+    KeptRows,
     cluster,
     costs_of_jobs,
     peak_memory_mb,
@@ -24,7 +25,7 @@ from spark_cluster import (
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 N_FEATURES = 10
-RESULTS = Path(__file__).parent / "results" / "spark_paper_size.md"
+RESULTS = Path(__file__).parent / "results"
 
 
 def write_rows(session: Any, n_rows: int, n_partitions: int, path: str) -> None:
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=32)
     parser.add_argument("--memory", type=int, default=5120, help="MB of an executor's JVM")
     parser.add_argument("--task-mb", type=int, default=1200, help="rows and lists of a task")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the report")
     options = parser.parse_args()
     from doseforest.spark import GeneralizedCausalForest, GeneralizedCausalForestModel
 
@@ -62,11 +64,13 @@ def main() -> None:
 
         def stage(name: str, work: Any) -> Any:
             before, start, sent = processor_seconds(), time.perf_counter(), shuffled_mb(session)
-            result = work()
+            with KeptRows(session) as kept:
+                result = work()
             stages[name] = {
                 "seconds": time.perf_counter() - start,
                 "processor seconds": processor_seconds() - before,
                 "shuffled, MB": shuffled_mb(session) - sent,
+                "kept rows, MB": kept.peak_mb,
                 **{f"{who}, MB": peak for who, peak in peak_memory_mb().items()},
             }
             print(name, stages[name], flush=True)
@@ -135,8 +139,9 @@ def write_report(
         f"Effect of a discount of 0.5: {told}. Average curve at 0.1 to 0.5: "
         f"{[round(value, 4) for value in average]}.",
     ]
-    RESULTS.write_text("\n".join(lines) + "\n")
-    print(RESULTS.read_text())
+    path = options.results / "spark_paper_size.md"
+    path.write_text("\n".join(lines) + "\n")
+    print(path.read_text())
 
 
 def _heaviest(jobs: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
