@@ -299,6 +299,8 @@ def test_files_keep_intervals_bit_for_bit(stored):
         (lambda meta, arrays: arrays["bags/spread"].__imul__(-1.0), "no proper spread"),
         (lambda meta, arrays: meta["basis"].update(masses=[1.0]), "does not fit"),
         (lambda meta, arrays: arrays["bags/forest/leaf_sums"].fill(np.nan), "non-finite"),
+        (lambda meta, arrays: meta["share"].update(mean=1.5), "mean out of range"),
+        (lambda meta, arrays: meta["share"].update(variance=-1.0), "variance out of range"),
         (lambda meta, arrays: meta["outcomes"].clear(), "no outcome models of folds"),
         (lambda meta, arrays: meta["outcomes"][0].update(n_features=2), "of other features"),
     ],

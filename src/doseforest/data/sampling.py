@@ -13,6 +13,7 @@ from doseforest import _core
 Honesty = Literal["none", "tree", "forest"]
 HONESTY_CODES: dict[str, int] = {"none": 0, "tree": 1, "forest": 2}
 
+DRAW_BAG = 1
 DRAW_NODE = 5
 DRAW_BIN_SAMPLE = 6
 DRAW_FOLD = 7

@@ -11,11 +11,13 @@ sampling noise of the whole forest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.inference.units.noise_share import NoiseShare
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.prediction.forest import Forest
 from doseforest.treatments.bases import FittedBasis
@@ -35,6 +37,7 @@ class CurveNoise:
     unknown: FloatArray  # the same: projection on directions that no row near a unit tells of
     n_bags: int
     bag_size: int
+    share: NoiseShare = field(default_factory=NoiseShare.unknown)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,7 @@ class UnitBags:
     basis: FittedBasis
     spread: FloatArray  # (n_functions,) mean square of the residualised functions over all rows
     outcomes: tuple[OutcomeModel, ...]  # one for each fold, that has not seen it
+    share: NoiseShare = field(default_factory=NoiseShare.unknown)
 
     @property
     def bag_size(self) -> int:
@@ -65,18 +69,31 @@ class UnitBags:
 
     def noise(self, splits: FloatArray, n_threads: int) -> CurveNoise:
         """Coefficients and their noise, for units given by the covariates that trees split on."""
-        width = self.forest.leaf_sums.shape[1] * self.forest.n_trees
-        step = max(1, VALUES_AT_ONCE // width)
-        blocks = [
-            self._block(splits[first : first + step], n_threads)
-            for first in range(0, max(len(splits), 1), step)
+        parts = [
+            bag_variance(self._tree_moments(splits[own], n_threads), self.n_bags, self.spread)
+            for own in self._blocks(len(splits))
         ]
-        beta, between, within, unknown = map(np.concatenate, zip(*blocks, strict=True))
-        return CurveNoise(beta, between, within, unknown, self.n_bags, self.bag_size)
+        beta, between, within, unknown = map(np.concatenate, zip(*parts, strict=True))
+        return CurveNoise(beta, between, within, unknown, self.n_bags, self.bag_size, self.share)
 
-    def _block(self, splits: FloatArray, n_threads: int) -> tuple[FloatArray, ...]:
-        moments = self._tree_moments(splits, n_threads)
-        return bag_variance(moments, self.n_bags, self.spread)
+    def noise_in(
+        self, splits: FloatArray, bags: IntArray, n_threads: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Variances between and within some bags of each unit, `bags` of shape (n_units, m)."""
+        parts = []
+        for own in self._blocks(len(splits)):
+            moments = self._tree_moments(splits[own], n_threads)
+            by_bag = moments.reshape(len(moments), self.n_bags, self.bag_size, -1)
+            chosen = np.take_along_axis(by_bag, bags[own, :, None, None], axis=1)
+            chosen = chosen.reshape(len(moments), -1, moments.shape[2])
+            parts.append(bag_variance(chosen, bags.shape[1], self.spread)[1:3])
+        between, within = map(np.concatenate, zip(*parts, strict=True))
+        return between, within
+
+    def _blocks(self, n_units: int) -> Iterator[slice]:
+        """Units whose leaves are gathered at a time; one empty block where there are none."""
+        step = max(1, VALUES_AT_ONCE // (self.forest.leaf_sums.shape[1] * self.forest.n_trees))
+        return (slice(first, first + step) for first in range(0, max(n_units, 1), step))
 
     def _tree_moments(self, splits: FloatArray, n_threads: int) -> FloatArray:
         """Packed moments of each unit's leaf in each tree, (n_units, n_trees, n_channels)."""

@@ -19,7 +19,8 @@ def contrast_variance(noise: CurveNoise, contrasts: FloatArray) -> tuple[FloatAr
 
     The noise of trees is taken off what differs between bags; as the forest has only so many bags,
     their share of it is added again. What is left is known the worse the more there was to take
-    off: its degrees of freedom are those of a difference of two mean squares, by moments.
+    off, so the share of it that other units have counts beside the unit's own. Its degrees of
+    freedom are those of a difference of two mean squares and of an expected share, by moments.
 
     Parameters
     ----------
@@ -34,9 +35,14 @@ def contrast_variance(noise: CurveNoise, contrasts: FloatArray) -> tuple[FloatAr
     between, within, blind = (
         _quadratic(contrasts, form) for form in (noise.between, noise.within, noise.unknown)
     )
-    variance = np.maximum(between - within, LEAST_SHARE * between) + between / noise.n_bags
-    n_within = noise.n_bags * (noise.bag_size - 1)
-    doubt = between**2 / (noise.n_bags - 1) + within**2 / n_within
+    n_bags, n_within = noise.n_bags, noise.n_bags * (noise.bag_size - 1)
+    trust = noise.share.trust(n_bags, noise.bag_size)
+    expected = (1 - trust) * noise.share.mean
+    kept = trust * (between - within) + expected * between
+    variance = np.maximum(kept, LEAST_SHARE * between) + between / n_bags
+    apart = trust * (1 - trust) * noise.share.doubt(n_bags, noise.bag_size)
+    doubt = ((trust + expected) ** 2 / (n_bags - 1) + apart / 2) * between**2
+    doubt += trust**2 * within**2 / n_within
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = np.where(doubt > 0, variance**2 / doubt, np.inf)
     size = np.sqrt(np.einsum("nmk,nmk->nm", contrasts, contrasts))
@@ -57,6 +63,8 @@ def contrast_roots(noise: CurveNoise, contrasts: FloatArray) -> FloatArray:
         turned = np.where(kept > 0, 1 / np.sqrt(kept), 0.0)[:, None] * vectors
     inner = np.eye(vectors.shape[1]) - turned.transpose(0, 2, 1) @ noise.within @ turned
     shares, turns = np.linalg.eigh(inner)
+    trust = noise.share.trust(noise.n_bags, noise.bag_size)
+    shares = trust * shares + (1 - trust) * noise.share.mean
     shares = np.sqrt(np.maximum(shares, LEAST_SHARE))
     root = (np.sqrt(kept)[:, None] * vectors) @ (turns * shares[:, None])
     roots: FloatArray = contrasts @ root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from doseforest.corrections.moments import moment_channels
 from doseforest.corrections.parts import TrainedPart
 from doseforest.corrections.projection import fit_projection
 from doseforest.curve_forest import CurveForest
+from doseforest.data.checks import group_codes
 from doseforest.data.training_rows import TrainingRows
+from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.treatment_means import treatment_means
 from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
+from doseforest.inference.units.noise_share import NoiseShare, bags_without, pool_shares
 
 N_BAGS = 100
 BAG_SIZE = 20  # with few trees in a bag, most of what differs between bags is their noise
@@ -24,6 +28,9 @@ LEAF_SIZE = 6
 LARGE = 8000  # rows; beyond, leaves grow and trees see less, both with the root: files stay small
 MOST_FUNCTIONS = 40
 FEWEST_GROUPS = 20
+N_REFERENCES, N_CONTRASTS = 400, 4  # rows whose noise is looked at, and doses of others for each
+LEFT_OUT = 0.4  # of all bags; about half of them leave a row out
+FEWEST_BAGS = 10
 SEED_STEP = 7919  # no forest of the correction has this seed
 
 
@@ -84,12 +91,37 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
     )
     plan.stopwatch.add(forest.seconds_)
     spread = rows.leaf_mean(centred**2)
-    return UnitBags(
+    bags = UnitBags(
         forest.forest_,
         plan.basis,
         np.where(spread >= LEAST_SPREAD, spread, 0.0),
         tuple(model for repeat in outcome.repeats for model in repeat.models[:-1]),
     )
+    with plan.stopwatch("intervals"):
+        return replace(bags, share=common_share(bags, rows, functions, plan.n_threads))
+
+
+def common_share(
+    bags: UnitBags, rows: TrainingRows, functions: FloatArray, n_threads: int
+) -> NoiseShare:
+    """Shares of sampling noise in bags that have left a row out, at doses of other rows."""
+    rng = np.random.default_rng(bags.forest.plan.seed)
+    chosen = rng.choice(rows.n_rows, min(rows.n_rows, N_REFERENCES), replace=False)
+    ids = group_codes(rows.ids, rows.n_rows)[chosen]
+    without = bags_without(bags.forest.plan, ids, bags.n_bags)
+    n_bags = int(LEFT_OUT * bags.n_bags)
+    enough = without.sum(axis=1) >= n_bags
+    if n_bags < FEWEST_BAGS or not enough.any():
+        return NoiseShare.unknown()
+    chosen, without = chosen[enough], without[enough]
+    own_bags = np.argsort(~without, axis=1, kind="stable")[:, :n_bags]
+    noise = bags.noise_in(rows.effect_features[chosen], own_bags, n_threads)
+    found = []
+    for step in range(1, 1 + N_CONTRASTS):
+        contrasts = functions[chosen] - functions[np.roll(chosen, step)]
+        found.append([np.einsum("nk,nkl,nl->n", contrasts, form, contrasts) for form in noise])
+    between, within = np.concatenate(found, axis=1)
+    return pool_shares(between, within, n_bags, bags.bag_size)
 
 
 def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from doseforest.data.table import Categories
 from doseforest.dtypes import Array
 from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
+from doseforest.inference.units.noise_share import MOST_VARIANCE, NoiseShare
 from doseforest.nuisance.outcome_models import OutcomeModel
 from doseforest.nuisance.stored_models import store_outcome_model
 from doseforest.prediction.stored_forest import read_forest, store_forest
@@ -30,7 +32,13 @@ def store_bags(bags: UnitBags) -> tuple[dict[str, Any], dict[str, Array]]:
         described, own = store_outcome_model(model, outcome_prefix(fold))
         outcomes.append(described)
         arrays |= own
-    return {"forest": forest, "basis": bags.basis.to_json(), "outcomes": outcomes}, arrays
+    described_bags = {
+        "forest": forest,
+        "basis": bags.basis.to_json(),
+        "outcomes": outcomes,
+        "share": asdict(bags.share),
+    }
+    return described_bags, arrays
 
 
 def outcome_prefix(fold: int) -> str:
@@ -83,4 +91,8 @@ def read_bags(
     with np.errstate(all="ignore"):
         means = forest.leaf_sums / np.maximum(forest.leaf_weights, np.float32(1e-6))[:, None]
     CHECKS.moderate(means.astype(np.float64), f"{PREFIX}/forest/leaf_sums")
-    return UnitBags(forest, basis, spread, outcomes)
+    share = NoiseShare(
+        CHECKS.number(values["share"], "mean", 0.0, 1.0),
+        CHECKS.number(values["share"], "variance", 0.0, MOST_VARIANCE),
+    )
+    return UnitBags(forest, basis, spread, outcomes, share)
