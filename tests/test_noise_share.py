@@ -60,8 +60,10 @@ def test_degrees_of_freedom_say_how_far_variances_are_off():
     shares = rng.normal(0.3, 0.06, 20_000)
     parts = mean_squares(rng, shares)
     variance, degrees = variances(*parts, pool_shares(*parts, N_BAGS, BAG_SIZE))
-    off = variance / (shares + 1 / N_BAGS) - 1
-    assert np.median(degrees) == pytest.approx(2 / np.mean(off**2), rel=0.25)
+    truth = shares + 1 / N_BAGS
+    # A mean square of d degrees of freedom is off by the relative variance 2 / d.
+    seen = 2 * truth.mean() ** 2 / np.mean((variance - truth) ** 2)
+    assert np.median(degrees) == pytest.approx(seen, rel=0.1)
     assert degrees.min() >= LEAST_DEGREES
 
 

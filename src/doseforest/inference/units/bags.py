@@ -26,6 +26,8 @@ VALUES_AT_ONCE = 8_000_000  # of leaf channels, gathered for a block of units
 LEAST_SPREAD = 1e-100  # of a function of the dose; less counts as 0
 UNKNOWN = 1e-9  # of a direction's spread over all rows: less is as good as nothing
 
+NoiseParts = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveNoise:
@@ -73,22 +75,22 @@ class UnitBags:
             bag_variance(self._tree_moments(splits[own], n_threads), self.n_bags, self.spread)
             for own in self._blocks(len(splits))
         ]
-        beta, between, within, unknown = map(np.concatenate, zip(*parts, strict=True))
-        return CurveNoise(beta, between, within, unknown, self.n_bags, self.bag_size, self.share)
+        return self._joined(parts, self.n_bags)
 
-    def noise_in(
-        self, splits: FloatArray, bags: IntArray, n_threads: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Variances between and within some bags of each unit, `bags` of shape (n_units, m)."""
+    def noise_in(self, splits: FloatArray, bags: IntArray, n_threads: int) -> CurveNoise:
+        """The same from some of the bags, `bags` of shape (n_units, m)."""
         parts = []
         for own in self._blocks(len(splits)):
             moments = self._tree_moments(splits[own], n_threads)
             by_bag = moments.reshape(len(moments), self.n_bags, self.bag_size, -1)
             chosen = np.take_along_axis(by_bag, bags[own, :, None, None], axis=1)
             chosen = chosen.reshape(len(moments), -1, moments.shape[2])
-            parts.append(bag_variance(chosen, bags.shape[1], self.spread)[1:3])
-        between, within = map(np.concatenate, zip(*parts, strict=True))
-        return between, within
+            parts.append(bag_variance(chosen, bags.shape[1], self.spread))
+        return self._joined(parts, bags.shape[1])
+
+    def _joined(self, parts: list[NoiseParts], n_bags: int) -> CurveNoise:
+        beta, between, within, unknown = map(np.concatenate, zip(*parts, strict=True))
+        return CurveNoise(beta, between, within, unknown, n_bags, self.bag_size, self.share)
 
     def _blocks(self, n_units: int) -> Iterator[slice]:
         """Units whose leaves are gathered at a time; one empty block where there are none."""
@@ -107,9 +109,7 @@ class UnitBags:
         return moments
 
 
-def bag_variance(
-    moments: FloatArray, n_bags: int, spread: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def bag_variance(moments: FloatArray, n_bags: int, spread: FloatArray) -> NoiseParts:
     """Coefficients from the moments of trees in bags, and the parts of their variance.
 
     Each tree has moments A (of B B') and b (of B e); the coefficients beta solve their means over

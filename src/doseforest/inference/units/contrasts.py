@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.dtypes import FloatArray
 from doseforest.inference.intervals import SEED, checked_coverage
@@ -32,9 +33,7 @@ def contrast_variance(noise: CurveNoise, contrasts: FloatArray) -> tuple[FloatAr
     variance, degrees : arrays of shape (n_units, n_contrasts)
         A contrast that no row near a unit tells of has an infinite variance.
     """
-    between, within, blind = (
-        _quadratic(contrasts, form) for form in (noise.between, noise.within, noise.unknown)
-    )
+    between, within, lost = mean_squares(noise, contrasts)
     n_bags, n_within = noise.n_bags, noise.n_bags * (noise.bag_size - 1)
     trust = noise.share.trust(n_bags, noise.bag_size)
     expected = (1 - trust) * noise.share.mean
@@ -45,10 +44,22 @@ def contrast_variance(noise: CurveNoise, contrasts: FloatArray) -> tuple[FloatAr
     doubt += trust**2 * within**2 / n_within
     with np.errstate(divide="ignore", invalid="ignore"):
         degrees = np.where(doubt > 0, variance**2 / doubt, np.inf)
+    # Where a floor holds, the variance is a multiple of what differs between bags.
+    degrees = np.minimum(np.maximum(degrees, LEAST_DEGREES), n_bags - 1)
+    return np.where(lost, np.inf, variance), degrees
+
+
+def mean_squares(
+    noise: CurveNoise, contrasts: FloatArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Of each contrast of each unit: what differs between bags, within them, and if none tells."""
+    between, within, blind = (
+        _quadratic(contrasts, form) for form in (noise.between, noise.within, noise.unknown)
+    )
     size = np.sqrt(np.einsum("nmk,nmk->nm", contrasts, contrasts))
     scale = np.sqrt(np.trace(noise.unknown, axis1=1, axis2=2))[:, None]
     lost = (size > 0) & (np.sqrt(np.maximum(blind, 0.0)) > BLIND * size * scale)
-    return np.where(lost, np.inf, variance), np.maximum(degrees, LEAST_DEGREES)
+    return between, within, lost
 
 
 def contrast_roots(noise: CurveNoise, contrasts: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.treatment_means import treatment_means
 from doseforest.inference.units.bags import LEAST_SPREAD, UnitBags
+from doseforest.inference.units.contrasts import mean_squares
 from doseforest.inference.units.noise_share import NoiseShare, bags_without, pool_shares
 
 N_BAGS = 100
@@ -116,12 +117,10 @@ def common_share(
     chosen, without = chosen[enough], without[enough]
     own_bags = np.argsort(~without, axis=1, kind="stable")[:, :n_bags]
     noise = bags.noise_in(rows.effect_features[chosen], own_bags, n_threads)
-    found = []
-    for step in range(1, 1 + N_CONTRASTS):
-        contrasts = functions[chosen] - functions[np.roll(chosen, step)]
-        found.append([np.einsum("nk,nkl,nl->n", contrasts, form, contrasts) for form in noise])
-    between, within = np.concatenate(found, axis=1)
-    return pool_shares(between, within, n_bags, bags.bag_size)
+    others = [np.roll(chosen, step) for step in range(1, 1 + N_CONTRASTS)]
+    contrasts = functions[chosen][:, None] - np.stack([functions[own] for own in others], axis=1)
+    between, within, lost = mean_squares(noise, contrasts)
+    return pool_shares(between[~lost], within[~lost], n_bags, bags.bag_size)
 
 
 def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from doseforest.data.sampling import DRAW_BAG, SamplingPlan, draw, stream, uniform
 from doseforest.dtypes import FloatArray, IntArray
 
-FEWEST_SHARES = 20
+FEWEST_SHARES = 80
 FEWEST_DEGREES = 5  # of freedom below the line, for a ratio to have a variance
 MOST_VARIANCE = 1e9  # of shares: anything is possible
 
@@ -43,10 +43,8 @@ class NoiseShare:
         return cls(0.0, MOST_VARIANCE)
 
     def doubt(self, n_bags: int, bag_size: int) -> float:
-        """Variance of a unit's own share, whose ratio of mean squares is F-distributed."""
-        below = max(n_bags - 1, FEWEST_DEGREES)
-        spread = 2 * below**2 / ((below - 2) ** 2 * (below - 4)) + 2 / (n_bags * (bag_size - 1))
-        return (1 - self.mean) ** 2 * spread
+        """Variance of a unit's own share."""
+        return (1 - self.mean) ** 2 * _ratio_moments(n_bags, bag_size)[1]
 
     def trust(self, n_bags: int, bag_size: int) -> float:
         """Weight of a unit's own share; the mean has the rest."""
@@ -65,14 +63,21 @@ def pool_shares(between: FloatArray, within: FloatArray, n_bags: int, bag_size: 
     >>> round(share.mean, 2), round(share.variance, 2)
     (0.2, 0.0)
     """
-    known = between > 0
+    known = (between > 0) & np.isfinite(within / np.where(between > 0, between, 1.0))
     if known.sum() < FEWEST_SHARES:
         return NoiseShare.unknown()
-    shares = 1 - within[known] / between[known]
-    below = max(n_bags - 1, FEWEST_DEGREES)
-    mean = float(np.clip(1 - (1 - shares.mean()) * (below - 2) / below, 0.0, 1.0))
-    apart = float(shares.var(ddof=1)) - NoiseShare(mean, 0.0).doubt(n_bags, bag_size)
-    return NoiseShare(mean, max(apart, 0.0))
+    ratios = within[known] / between[known]
+    centre, spread = _ratio_moments(n_bags, bag_size)
+    ratio = float(np.clip(ratios.mean() / centre, 0.0, 1.0))
+    apart = (float(ratios.var(ddof=1)) - ratio**2 * spread) / (centre**2 + spread)
+    return NoiseShare(1 - ratio, max(apart, 0.0))
+
+
+def _ratio_moments(n_bags: int, bag_size: int) -> tuple[float, float]:
+    """Mean and variance of a ratio of mean squares, within bags over between them: F."""
+    above, below = n_bags * (bag_size - 1), max(n_bags - 1, FEWEST_DEGREES)
+    mean = below / (below - 2)
+    return mean, mean**2 * 2 * (above + below - 2) / (above * (below - 4))
 
 
 def bags_without(plan: SamplingPlan, ids: IntArray, n_bags: int) -> NDArray[np.bool_]:
