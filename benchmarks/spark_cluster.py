@@ -37,6 +37,8 @@ def cluster(n_executors: int, memory_mb: int, **settings: str) -> Iterator[Any]:
         fixed = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
+            "spark.ui.retainedJobs": "10000",
+            "spark.ui.retainedStages": "10000",
             "spark.log.level": "ERROR",
             "spark.driver.memory": "2g",
             "spark.executor.memory": f"{memory_mb}m",
@@ -79,7 +81,7 @@ def processor_seconds() -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Largest resident memory so far, of the driver's processes and the largest of an executor."""
+    """Largest resident memory so far, of the driver and the largest of an executor, if alive."""
     peaks = {"driver, Python": _peak(os.getpid())}
     for pid, command in _below(os.getpid()):
         for who, sign in PROCESSES.items():
@@ -116,10 +118,7 @@ def costs_of_jobs(session: Any) -> dict[str, dict[str, float]]:
 
 
 class KeptRows:
-    """The most megabytes of rows that executors have kept, in memory and on disk, in a block.
-
-    A context manager that looks a few times a second.
-    """
+    """A context manager: the most megabytes of rows that executors kept, in memory and on disk."""
 
     def __init__(self, session: Any) -> None:
         self._context = session.sparkContext._jsc.sc()
@@ -152,8 +151,11 @@ def shuffled_mb(session: Any) -> float:
 
 
 def _peak(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:  # it has ended
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def _stats() -> Iterator[list[str]]:

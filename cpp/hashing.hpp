@@ -12,7 +12,7 @@ enum Purpose : uint64_t {
   DRAW_ROW = 2,
   DRAW_HONEST = 3,
   DRAW_FEATURE = 4,
-  // 5 (node keys) and 6 (rows that place the bins) are drawn in Python.
+  // 5 (node keys), 6 (rows that place the bins) and 7 (folds) are drawn in Python, 1 there too.
 };
 
 constexpr uint64_t GOLDEN = 0x9E3779B97F4A7C15ull;

@@ -103,6 +103,7 @@ def _beside(means: MeanFitter, ground: DoseSupport) -> MeanFitter:
 def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork) -> None:
     if not ground.continuous:
         units.add("no location", lambda block: {LOCATION: np.zeros((len(block), 2))})
+        work.on_progress(units.n_folds)  # of forests that are not needed
         return
     low, high = ground.scaled_ends
     location = means.fit(lambda block: _positions(block, ground)[:, None], work, "dose")

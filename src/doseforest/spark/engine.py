@@ -17,7 +17,7 @@ from doseforest.spark.blocks import TrainingBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.histogram_rounds import Round, find_splits, sum_histograms
 from doseforest.spark.jobs import broadcast, described
-from doseforest.spark.leaf_parts import GrownTrees, add_parts, leaves_of_part, sum_leaves
+from doseforest.spark.leaf_parts import LeafGroup, add_parts, leaves_of_part, sum_leaves
 from doseforest.spark.routing import PartialTrees
 from doseforest.spark.subtrees import OpenNodes, grow_subtrees, plan_tasks, ship_rows
 
@@ -124,7 +124,7 @@ class SparkEngine:
     def _fits_a_task(self, nodes: SearchNodes) -> Array:
         if self.mode != "hybrid":
             return np.full(len(nodes), self.mode == "tasks")
-        # Far below this limit rows are also fewer bytes than a histogram from every partition.
+        # Far below this limit rows are also fewer bytes than a histogram from every core.
         return (nodes.end - nodes.start) * self.spec.row_bytes <= self.limits.task_bytes
 
     def _search(self, nodes: SearchNodes, places: IntArray, splits: Splits) -> None:
@@ -203,7 +203,7 @@ class SparkEngine:
         """Sum the leaf channels of the rows that fill the leaves; the roots are the first nodes."""
         spec = self.spec
         width = self.n_leaf_channels
-        group = GrownTrees(trees, nodes, sets, n_leaves, width, leaves_of_part(width))
+        group = LeafGroup(trees, nodes, sets, n_leaves, width, leaves_of_part(width))
         total = no_sums(n_leaves, width)
         text = f"fill the leaves of {len(trees)} trees"
         with self._described(text), broadcast(self.blocks.context, group) as sent:

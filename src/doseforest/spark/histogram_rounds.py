@@ -45,7 +45,9 @@ def sum_histograms(
     """Histograms of the nodes that have rows in some blocks, each with its place in the round."""
     total: dict[int, Histogram] = {}
     for block in blocks:
-        for place, own in _histograms(spec, task, block):
+        for place, (sums, counts) in _histograms(spec, task, block):
+            # A copy of what stays: views would keep the histograms of 64 nodes alive.
+            own = (sums, counts) if place in total else (sums.copy(), counts.copy())
             _add(total, place, own)
     return total.items()
 

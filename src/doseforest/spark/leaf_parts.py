@@ -16,7 +16,7 @@ PART_BYTES = 64 * 2**20  # of the sums that a reducer adds up
 
 
 @dataclass(frozen=True, slots=True)
-class GrownTrees:
+class LeafGroup:
     """A group of trees; the roots are the first nodes."""
 
     trees: IntArray
@@ -51,7 +51,7 @@ def leaves_of_part(n_channels: int) -> int:
 
 
 def sum_leaves(
-    plan: SamplingPlan, group: GrownTrees, blocks: Iterable[LeafRows]
+    plan: SamplingPlan, group: LeafGroup, blocks: Iterable[LeafRows]
 ) -> Iterator[tuple[int, PartSums]]:
     """Sums over several blocks of rows, each part with its number."""
     total = no_sums(group.n_leaves, group.n_channels)
@@ -66,7 +66,7 @@ def sum_leaves(
 
 
 def add_parts(
-    group: GrownTrees, number: int, parts: Iterable[PartSums]
+    group: LeafGroup, number: int, parts: Iterable[PartSums]
 ) -> tuple[slice, ChannelArray, ChannelArray]:
     """Leaves of one part and their sums over all cores, rounded once, as forests keep them."""
     first = number * group.part_leaves

@@ -80,6 +80,8 @@ def ship_rows(
     spec: GrowthSpec, partial: PartialTrees, tasks: list[OpenNodes], block: GrowthBlock
 ) -> Iterator[tuple[int, GrowthBlock]]:
     """Rows of a block that each task needs; all of them where all tasks need nearly all."""
+    if not len(block):
+        return
     looked_at = block.take(np.arange(0, len(block), 1 + len(block) // LOOKED_AT))
     if all(own.mean() >= NEARLY_ALL for own in _wanted(spec, partial, tasks, looked_at)):
         for number in range(len(tasks)):
