@@ -147,7 +147,8 @@ class GeneralizedCausalForestModel(
         from pyspark.sql import functions as F  # noqa: N812
 
         doses, _ = self._asked()
-        scored = self.copy({self.getParam("curveCol"): "curve"})._scored(dataset)
+        without = dataset.drop(self.value("treatmentCol"))  # no answers at the rows' own doses
+        scored = self.copy({self.getParam("curveCol"): "curve"})._scored(without)
         means = [F.mean(column(ANSWER)["curve"][place]) for place in range(len(doses))]
         return np.array(scored.agg(*means).first(), np.float64)
 
