@@ -97,10 +97,11 @@ def sum_moments(
         np.zeros(n_folds),
     )
     for fold, rows in fold_blocks(folds, n_folds, n_columns):
-        columns, own = columns_of(rows), weights[rows]
-        weighted = columns * own[:, None]
-        moments.gram[fold] += columns.T @ weighted
-        moments.cross[fold] += weighted.T @ y[rows]
+        own = weights[rows]
+        root = np.sqrt(own)
+        rooted = columns_of(rows) * root[:, None]
+        moments.gram[fold] += rooted.T @ rooted  # of one array: NumPy computes half of it
+        moments.cross[fold] += rooted.T @ (root * y[rows])
         moments.square[fold] += own @ y[rows] ** 2
         moments.weight[fold] += own.sum()
     return moments
