@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from doseforest.simulation import DESIGNS
 from doseforest.studies import (
     ablation_variants,
     adrf_figure,
+    kept_designs,
     readme,
     registry,
     scaling,
@@ -21,7 +23,7 @@ from doseforest.studies import (
 )
 from doseforest.studies.methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO, state
 from doseforest.studies.provenance import CLONE, PACKAGE, source_digest
-from doseforest.studies.report import Report, Verdict, grouped
+from doseforest.studies.report import Report, Verdict, grouped, ungrouped
 from doseforest.studies.request import Request
 from doseforest.studies.scores import Scores
 from doseforest.studies.settings import FIRST_SEED, PUBLISHED
@@ -230,6 +232,63 @@ def test_the_table_of_the_readme_is_that_of_the_results(page):
 def test_the_table_of_the_readme_has_one_place():
     with pytest.raises(ValueError, match="Got 0 times"):
         readme.with_table("no marks", "table")
+
+
+# Several sittings
+
+
+def toy_study(monkeypatch, tmp_path, commit):
+    """Two data sets of Table 1 with the exact average curve alone; published under a commit."""
+    monkeypatch.setattr(kept_designs, "results_folder", lambda: tmp_path)
+    monkeypatch.setattr(registry, "work_folder", lambda: tmp_path / "work")
+    monkeypatch.setattr(registry, "commit", lambda: commit)
+
+    def tasks(request):
+        asked = request.designs or PUBLISHED[:2]
+        return [
+            Task("adrf", own, 100, seed, "new_units_and_average")
+            for own in asked
+            for seed in (0, 1)
+        ]
+
+    own = registry.STUDIES["table1"]
+    return replace(own, tasks=tasks, designs=PUBLISHED[:2])
+
+
+def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch, tmp_path):
+    study = toy_study(monkeypatch, tmp_path, "first")
+    whole, _ = study.run(Request(processes=1), Clock())
+    assert not whole.merged  # nothing was left out
+    (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
+    study = toy_study(monkeypatch, tmp_path, "second")
+    asked = Request(designs=PUBLISHED[1:2], processes=1)
+    again, complete = study.run(asked, Clock())
+    assert complete
+    assert again.merged
+    assert {(own["design"], own["commit"]) for own in again.records} == {
+        (PUBLISHED[0], "first"),
+        (PUBLISHED[1], "second"),
+    }
+    assert again.parts[-1] == (
+        f"Measured at commit first: {PUBLISHED[0]}. At commit second: {PUBLISHED[1]}."
+    )
+    assert again.parts[1].count(" / ") >= 2  # both columns are there
+    few, _ = study.run(replace(asked, simulations=2), Clock())
+    assert not few.merged
+    assert {own["design"] for own in few.records} == {PUBLISHED[1]}
+
+
+def test_panels_of_the_published_figure_stay_as_they_are(tmp_path):
+    exact = adrf_figure.truth("sinusoidal", AVERAGE_DOSES)
+    drawn = [
+        record(OURS, "sinusoidal", seed, commit="first", average=(exact + seed).tolist())
+        for seed in range(3)
+    ]
+    first = adrf_figure.report(drawn, Request(designs=("sinusoidal",)))
+    stored = json.loads(first.as_json({"commit": "first"}))["results"]
+    again = adrf_figure.report(ungrouped(stored), Request(designs=("sinusoidal",)))
+    assert again.parts == first.parts
+    assert again.records == first.records
 
 
 # Scaling

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import EXACT_AVERAGE, ZERO
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
-from doseforest.studies.scores import MISSING, Scores, digits
+from doseforest.studies.scores import MISSING, digits
 from doseforest.studies.settings import PUBLISHED
 from doseforest.studies.tasks import AVERAGE_DOSES, Record, Task
 
 QUANTILES = (0.025, 0.5, 0.975)
+MEDIAN = "quantile 0.5"
 MEAN_SLOPE = 0.2  # of the units' own lines: 0.2 E[x1^2 + x4]
 NOTE = (
     "Average curve over 1,000 new units on the paper's three designs with dense coefficients. "
@@ -36,28 +37,36 @@ def tasks(request: Request) -> list[Task]:
 
 
 def report(records: list[Record], request: Request) -> Report:
-    scores = Scores(records)
     designs = [own for own in request.designs or PUBLISHED if own in PUBLISHED]
-    rows = [row for row in table1.measured_rows(scores) if row not in (EXACT_AVERAGE, ZERO)]
+    rows = [row for row in table1.measured_rows(records) if row not in (EXACT_AVERAGE, ZERO)]
     bands = {(row, own): band(records, row, own) for row in rows for own in designs}
     lines = [
         [row, *(cell for own in designs for cell in cells(own, bands[row, own]))] for row in rows
     ]
     header = ["", *(f"{own}, {what}" for own in designs for what in ("error", "width"))]
-    summary = [summary_of(row, own, curves) for (row, own), curves in bands.items()]
+    commits = {own["design"]: own["commit"] for own in records if "commit" in own}
+    summary = [summary_of(*about, curves, commits) for about, curves in bands.items()]
     parts = [NOTE, "![average curves](adrf.png)", markdown_table(header, lines)]
     pictures = {"adrf.png": lambda path: draw(path, rows, designs, bands)}
     return Report("Average curves", parts, [], summary, pictures)
 
 
-def summary_of(row: str, design: str, curves: FloatArray | None) -> Record:
+def summary_of(
+    row: str, design: str, curves: FloatArray | None, commits: Mapping[str, str]
+) -> Record:
     """The numbers of a panel."""
     about = {"design": design, "row": row}
+    if design in commits:
+        about["commit"] = commits[design]
     if curves is None:
         return about
     quantiles = zip(QUANTILES, curves.round(4).tolist(), strict=True)
     doses = AVERAGE_DOSES[: curves.shape[1]].tolist()
-    return about | {"dose": doses} | {f"quantile {share}": own for share, own in quantiles}
+    return about | {"dose": doses} | {name_of(share): own for share, own in quantiles}
+
+
+def name_of(share: float) -> str:
+    return f"quantile {share}"
 
 
 def truth(design: str, doses: FloatArray) -> FloatArray:
@@ -67,7 +76,10 @@ def truth(design: str, doses: FloatArray) -> FloatArray:
 
 def band(records: list[Record], row: str, design: str) -> FloatArray | None:
     """Quantiles of the average curves over the draws, at the doses that all of them have."""
-    found = [own["average"] for own in records if (own["row"], own["design"]) == (row, design)]
+    own_records = [own for own in records if (own["row"], own["design"]) == (row, design)]
+    if own_records and MEDIAN in own_records[0]:  # a panel of the published figure
+        return np.array([own_records[0][name_of(share)] for share in QUANTILES])
+    found = [own["average"] for own in own_records]
     if len(found) < 2:
         return None
     n_doses = min(map(len, found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from doseforest.simulation import JOINT_DESIGNS
@@ -19,9 +19,10 @@ from doseforest.studies import (
     table1,
 )
 from doseforest.studies.coverage.study import CoverageStudy
+from doseforest.studies.kept_designs import commits_told, kept_records
 from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
-from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.provenance import commit, results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
@@ -41,6 +42,7 @@ class Study:
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
     takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
+    keeps: str = ""  # published file whose designs stay where a run leaves them out
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -55,7 +57,18 @@ class Study:
         tasks = [task for task in asked if not absent[task.method]]
         store = Store(work_folder())
         records, failed = run_tasks(tasks, store, request.processes, clock, fresh=request.fresh)
-        return self.report(records, request), len(tasks) == len(asked) and not failed
+        complete = len(tasks) == len(asked) and not failed
+        if not self.keeps:
+            return self.report(records, request), complete
+        name = commit()
+        together = [own | {"commit": name} for own in records]
+        if request.only_designs:
+            together += kept_records(self.keeps, request.designs or ())
+            request = replace(request, designs=None)
+            together.sort(key=lambda own: self.designs.index(own["design"]))
+        report = self.report(together, request)
+        told = commits_told(together)
+        return replace(report, parts=[*report.parts, *told], merged=bool(told)), complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +89,28 @@ AnyStudy = Study | Measurement | QiniStudy | MarketplaceStudy | CoverageStudy | 
 
 STUDIES: dict[str, AnyStudy] = {
     "table1": Study(
-        "Table 1 of the GCF paper, every method", table1.tasks, table1.report, table1.COLUMNS
+        "Table 1 of the GCF paper, every method",
+        table1.tasks,
+        table1.report,
+        table1.COLUMNS,
+        keeps="table1.json",
     ),
     "adrf": Study(
-        "average curves on the paper's designs", adrf_figure.tasks, adrf_figure.report, PUBLISHED
+        "average curves on the paper's designs",
+        adrf_figure.tasks,
+        adrf_figure.report,
+        PUBLISHED,
+        keeps="adrf.json",
     ),
     "ablation": Study(
         "each part of the default switched off", ablation.tasks, ablation.report, tuple(SIZES)
     ),
     "accuracy": Study(
-        "errors on designs with a known truth", accuracy.tasks, accuracy.report, tuple(SIZES)
+        "errors on designs with a known truth",
+        accuracy.tasks,
+        accuracy.report,
+        tuple(SIZES),
+        keeps="accuracy.json",
     ),
     "colangelo-lee": Study(
         "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report, ()

@@ -12,7 +12,8 @@ from doseforest.studies.provenance import provenance
 from doseforest.studies.tasks import Record
 from doseforest.whole_files import write_text
 
-ABOUT = ("design", "n", "method", "row", "measure", "case")  # what records of one group share
+# What records of one group share.
+ABOUT = ("design", "n", "method", "row", "measure", "case", "commit")
 LEFT_OUT = ("state", "data")  # of the store, not of the results
 SIGNIFICANT_DIGITS = 5
 

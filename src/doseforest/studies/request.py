@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from doseforest.machine import thread_count
 from doseforest.studies.settings import FIRST_SEED
@@ -27,6 +27,15 @@ class Request:
         """Whether nothing is left out, so that results may replace the published ones."""
         parts = self.designs, self.methods, self.sections, self.simulations, self.n, self.seed
         return all(part is None for part in parts)
+
+    @property
+    def only_designs(self) -> bool:
+        """Whether nothing but designs is left out.
+
+        >>> Request(designs=("steps",)).only_designs, Request().only_designs
+        (True, False)
+        """
+        return self.designs is not None and replace(self, designs=None).whole
 
     def seeds(self, simulations: int) -> range:
         """Seeds of the simulations, of which the study has so many by default.

@@ -97,9 +97,9 @@ def report(records: list[Record], request: Request) -> Report:
     return Report("Table 1", parts, verdicts(scores, designs, size), kept)
 
 
-def measured_rows(scores: Scores) -> list[str]:
+def measured_rows(records: list[Record]) -> list[str]:
     """Rows that have records, in the order of the methods."""
-    found = {record["row"] for record in scores.records}
+    found = {record["row"] for record in records}
     return [row for row in ROWS if row in found]
 
 
@@ -107,7 +107,7 @@ def error_table(scores: Scores, designs: list[str], size: int) -> str:
     """Rows by data sets, then what others have measured."""
     lines = [
         [row, *draws_and_seconds(scores, row), *(cell(scores, own, size, row) for own in designs)]
-        for row in measured_rows(scores)
+        for row in measured_rows(scores.records)
     ]
     for name, known in PRINTED.items():
         by_design = dict(zip(PUBLISHED, known, strict=True))
@@ -149,7 +149,7 @@ def pair_text(pair: Pair) -> str:
 def difference_table(scores: Scores, designs: list[str], size: int) -> str:
     lines = [
         [row, *(difference_cell(scores, own, size, row) for own in designs)]
-        for row in measured_rows(scores)
+        for row in measured_rows(scores.records)
         if row != OURS
     ]
     return markdown_table(["", *designs], lines) if lines else "Only one row was measured."
