@@ -75,7 +75,7 @@ def linked_home() -> str:
 def processor_seconds() -> float:
     """Processor time of this process, the cluster and all their children."""
     total = 0
-    for stat in _stats():
+    for _, stat in _stats():
         total += sum(int(stat[place]) for place in (11, 12, 13, 14))  # own and waited-for children
     return total / TICKS
 
@@ -117,27 +117,42 @@ def costs_of_jobs(session: Any) -> dict[str, dict[str, float]]:
     return costs
 
 
-class KeptRows:
-    """A context manager: the most megabytes of rows that executors kept, in memory and on disk."""
+class Watch:
+    """A context manager that looks at the cluster three times a second.
+
+    `kept_mb` is the most megabytes of rows that executors kept, in memory and on disk.
+    """
 
     def __init__(self, session: Any) -> None:
         self._context = session.sparkContext._jsc.sc()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self.peak_mb = 0.0
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._before = _own_ticks()
+        self._ticks = dict(self._before)
+        self.kept_mb = 0.0
+
+    @property
+    def processor_seconds(self) -> float:
+        """Of all processes, also of workers that have ended: those that are idle for long do."""
+        return (sum(self._ticks.values()) - sum(self._before.values())) / TICKS
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.3):
+            self._look()
 
     def _look(self) -> None:
-        while not self._ended.wait(0.3):
-            kept = sum(own.memSize() + own.diskSize() for own in self._context.getRDDStorageInfo())
-            self.peak_mb = max(self.peak_mb, kept / 2**20)
+        kept = sum(own.memSize() + own.diskSize() for own in self._context.getRDDStorageInfo())
+        self.kept_mb = max(self.kept_mb, kept / 2**20)
+        self._ticks.update(_own_ticks())
 
-    def __enter__(self) -> KeptRows:
+    def __enter__(self) -> Watch:
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._ended.set()
         self._thread.join()
+        self._look()
 
 
 def _items(found: Any) -> Iterator[Any]:
@@ -158,10 +173,15 @@ def _peak(pid: int) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def _stats() -> Iterator[list[str]]:
+def _own_ticks() -> dict[tuple[int, str], int]:
+    """Processor time of this process and those below it, by process and when it began."""
+    return {(pid, stat[19]): int(stat[11]) + int(stat[12]) for pid, stat in _stats()}
+
+
+def _stats() -> Iterator[tuple[int, list[str]]]:
     for pid in (os.getpid(), *(pid for pid, _ in _below(os.getpid()))):
         try:
-            yield Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[-1].split()
+            yield pid, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[-1].split()
         except OSError:  # it has ended
             continue
 

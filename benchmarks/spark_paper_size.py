@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from spark_cluster import (
-    KeptRows,
+    Watch,
     cluster,
     costs_of_jobs,
     peak_memory_mb,
-    processor_seconds,
     shuffled_mb,
 )
 
@@ -63,14 +62,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, cluster(2, options.memory) as session:
 
         def stage(name: str, work: Any) -> Any:
-            before, start, sent = processor_seconds(), time.perf_counter(), shuffled_mb(session)
-            with KeptRows(session) as kept:
+            start, sent = time.perf_counter(), shuffled_mb(session)
+            with Watch(session) as watch:
                 result = work()
             stages[name] = {
                 "seconds": time.perf_counter() - start,
-                "processor seconds": processor_seconds() - before,
+                "processor seconds": watch.processor_seconds,
                 "shuffled, MB": shuffled_mb(session) - sent,
-                "kept rows, MB": kept.peak_mb,
+                "kept rows, MB": watch.kept_mb,
                 **{f"{who}, MB": peak for who, peak in peak_memory_mb().items()},
             }
             print(name, stages[name], flush=True)

@@ -215,6 +215,8 @@ def fit_units(
     interval = None
     if ratios is not None:
         interval = average_interval(units, outcomes, correction, ratios, grid)
+    average = average_curve(units, outcomes, correction, grid)
+    on_progress(1)
     return forest, FitReport(
         n_rows=units.n_rows,
         outcome_weights=outcomes.weights,
@@ -222,7 +224,7 @@ def fit_units(
         rounds=rounds,
         growth=growth,
         doses=grid,
-        average_curve=average_curve(units, outcomes, correction, grid),
+        average_curve=average,
         importance=correction_importance(forest).values,
         overlap=overlap,
         average=interval,
@@ -231,7 +233,7 @@ def fit_units(
 
 def n_steps(settings: FitSettings) -> int:
     """Steps that a fit tells of its progress."""
-    steps = 2 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
+    steps = 3 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
     if settings.overlap:
         steps += 2 * settings.n_folds
     if settings.correction == "orthogonal":
