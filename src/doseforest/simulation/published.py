@@ -36,19 +36,19 @@ def sinusoidal(doses: FloatArray) -> FloatArray:
 
 
 def exponential(doses: FloatArray) -> FloatArray:
-    """0.55 t log(t + 0.1) - 0.9 t, by the paper's name: a dip, then a rise that gets steeper.
+    """0.52 t log(t + 0.1) - 0.8 t, by the paper's name: a dip, then a rise that gets steeper.
 
     It has no value from -0.1 down.
 
     >>> exponential(np.array([0.0, 0.9]))
-    array([-0.  , -0.81])
+    array([-0.  , -0.72])
     """
     if (doses <= -0.1).any():
         raise ValueError(
             "The 'doses' parameter must lie above -0.1 for the exponential curve, where "
             f"clip_at_zero=True keeps drawn doses. Got {doses.min():g} instead."
         )
-    return 0.55 * doses * np.log(doses + 0.1) - 0.9 * doses
+    return 0.52 * doses * np.log(doses + 0.1) - 0.8 * doses
 
 
 def _beta_cdf(share: FloatArray) -> FloatArray:
