@@ -80,7 +80,7 @@ def units(frame, local_rows):
     from doseforest.spark.jobs import Kept
     from doseforest.spark.units import Units
 
-    named = Columns(FEATURES, "discount", "spend", row_id="user", categorical=("plan",))
+    named = Columns(FEATURES, ("discount",), "spend", row_id="user", categorical=("plan",))
     prepared = prepared_frame(frame, named, None)
     summary = with_labels(frame, prepared, named, summarise_frame(prepared, named, FEATURES))
     assert summary.categories == local_rows.categories

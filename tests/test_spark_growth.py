@@ -200,7 +200,7 @@ def test_trees_that_fit_a_task_are_not_grown_in_rounds(spark, data, local):
     assert (report.n_rounds, report.whole_trees_in_tasks) == (0, 5)
 
 
-def test_tasks_that_want_nearly_all_rows_get_all_of_them(spark, data):
+def test_tasks_of_many_trees_grow_the_same_from_rows_that_are_sent_once(spark, data):
     forest = CurveForest(**{**SETTINGS, "n_trees": 40})
     grown, report = grow_on_spark(spark, forest, data, n_partitions=3, mode="tasks")
     assert report.whole_trees_in_tasks == 40  # of a quarter of the rows each, two tasks at most

@@ -50,7 +50,7 @@ def fit(frame, **changed):
         ({"leafSizes": [0]}, "'leafSizes' parameter .* must be one int or more"),
         ({"sampleFraction": 1.0}, r"'sampleFraction' parameter .* must be a float in \(0, 1\)"),
         ({"growth": "fast"}, "'growth' parameter .* must be one of 'hybrid', 'rounds', 'tasks'"),
-        ({"basis": "tensor"}, "'basis' parameter .* must be one of 'auto'"),
+        ({"basis": "tensor"}, "'basis' parameter must be for one component .* Got 'tensor'"),
         ({"maxBins": 256}, "'maxBins' parameter .* must be an int from 2 to 255. Got 256"),
     ],
 )
@@ -140,7 +140,7 @@ def test_rows_of_weight_0_may_lack_anything(spark):
     frame = frame.withColumn("w", (functions.col("user") >= 10).cast("double"))
     for name in ("discount", "spend", "user"):
         frame = frame.withColumn(name, functions.expr(f"if(w > 0, {name}, null)"))
-    columns = Columns(("a", "b", "c"), "discount", "spend", weight="w", row_id="user")
+    columns = Columns(("a", "b", "c"), ("discount",), "spend", weight="w", row_id="user")
     prepared = prepared_frame(frame, columns, None)
     summary = summarise_frame(prepared, columns, ("a", "b", "c"))
     assert summary.n_rows == 90
@@ -195,11 +195,11 @@ def test_a_cluster_asks_for_ids_that_last(frame):
     def cluster(folder=None):
         return SimpleNamespace(master="yarn", getCheckpointDir=lambda: folder)
 
-    columns = Columns(("a",), "discount", "spend")
+    columns = Columns(("a",), ("discount",), "spend")
     with pytest.raises(ValueError, match="'rowIdCol' parameter must name a column of ids"):
         _check_ids(cluster(), columns)
     assert _check_ids(cluster("hdfs:///checkpoints"), columns)
-    assert not _check_ids(cluster(), Columns(("a",), "discount", "spend", row_id="user"))
+    assert not _check_ids(cluster(), Columns(("a",), ("discount",), "spend", row_id="user"))
 
 
 def test_persisted_rows_are_released_when_a_fit_fails(spark, frame, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from doseforest.nuisance.densities.support import dose_support
 from doseforest.nuisance.densities.weights import TreatmentWeights
 from doseforest.smoothing.bandwidths import rule_of_thumb
 from doseforest.smoothing.kernel_weights import effective_sample
+from doseforest.treatments.grids import DoseRange
 from spark_here import needs_spark
 from test_spark_estimator import SMALL, columns_of_rows, frame_of
 
@@ -73,7 +76,7 @@ class Measured:
             work = ForestWork(ForestPlan(3, 50, 0, honesty="none"), GrowthReport())
             means = MeanFitter(units, features.terms, covariates)
             self.density = fit_dose_density(units, means, sample, work)
-            summary = FrameSummary(N_ROWS, 2, ("a", "b"), 0.0, 9.0, False, 1.5)
+            summary = FrameSummary(N_ROWS, 2, ("a", "b"), DoseRange(0.0, 9.0), False, 1.5)
             self.grid = np.quantile(self.dose, [0.1, 0.5, 0.9])
             ends = float(self.dose.min()), float(self.dose.max())
             ratios = add_ratios(units, self.density, sample, ends)
@@ -199,5 +202,38 @@ def test_a_model_without_a_report_says_so(spark):
 
     with pytest.raises(ValueError, match="must be fitted on Spark with overlap=True"):
         GeneralizedCausalForestModel().overlapReport()
-    with pytest.raises(ValueError, match="overlap=True for intervals of averages"):
+    with pytest.raises(ValueError, match=r"overlap=True, .* for intervals of averages"):
         GeneralizedCausalForestModel().averageCurve()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "with a mass", "levels"])
+def test_progress_ends_where_the_work_does(spark, monkeypatch, kind):
+    from doseforest.spark import GeneralizedCausalForest, estimator
+
+    told = []
+
+    class Bar:
+        def __init__(self, total, *about):
+            told.append(total)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def advance(self, amount):
+            told.append(-amount)
+
+    monkeypatch.setattr(estimator, "ProgressBar", Bar)
+    columns = columns_of_rows(300)
+    own = columns["discount"]
+    if kind != "continuous":
+        own = np.where(own < 4, 0.0, own if kind == "with a mass" else 8.0)
+    given = {"overlap": True, "outcomeModel": "core", "correction": "none", "nuisanceTrees": 3}
+    given |= {"doses": [0.0, 8.0], "baseline": 0.0}
+    frame = frame_of(spark, columns | {"discount": np.where(own == own.min(), 0.0, own)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)
+        GeneralizedCausalForest(**{**SMALL, **given}).fit(frame)
+    assert sum(told) == 0

@@ -11,6 +11,7 @@ from doseforest.data.binning import fit_bins
 from doseforest.data.exact_grid import normalised_weights
 from doseforest.data.table import as_table
 from doseforest.nuisance.covariate_terms import fit_covariate_terms
+from doseforest.treatments.grids import DoseRange
 from forests import assert_same_bits
 from spark_here import needs_spark
 
@@ -41,7 +42,7 @@ def units(spark, table):
     columns = {f"x{k}": own for k, own in enumerate(table["x"].T)}
     columns |= {"t": table["dose"], "y": table["y"], "w": table["weights"]}
     frame = spark.createDataFrame(pa.table(columns | {"id": np.arange(N_ROWS)}))
-    named = Columns(("x0", "x1", "x2"), "t", "y", weight="w", row_id="id")
+    named = Columns(("x0", "x1", "x2"), ("t",), "y", weight="w", row_id="id")
     prepared = prepared_frame(frame, named, 3)
     summary = summarise_frame(prepared, named, named.features)
     assert (summary.n_rows, summary.n_features, summary.binary) == (N_ROWS, 3, False)
@@ -156,9 +157,11 @@ def test_a_level_that_the_sample_misses_is_among_the_doses(spark):
     ids = np.arange(40)
     blocks = [block_of(ids % 3 / 2, ids), block_of(np.full(40, 7.0), ids + 40)]
     units = pretended(spark, blocks, n_rows=10**12)  # a sample of nobody
-    np.testing.assert_array_equal(_dose_sample(units, (0.0, 7.0)).dose, [0.0, 0.5, 1.0, 7.0])
+    np.testing.assert_array_equal(
+        _dose_sample(units, DoseRange(0.0, 7.0)).dose, [0.0, 0.5, 1.0, 7.0]
+    )
     many = pretended(spark, [block_of(ids / 4, ids)], n_rows=10**12)
-    np.testing.assert_array_equal(_dose_sample(many, (0.0, 9.75)).dose, [0.0, 9.75])
+    np.testing.assert_array_equal(_dose_sample(many, DoseRange(0.0, 9.75)).dose, [0.0, 9.75])
 
 
 def test_samples_are_of_rows_not_of_their_groups(spark):
@@ -166,7 +169,7 @@ def test_samples_are_of_rows_not_of_their_groups(spark):
 
     rows = np.arange(4000)
     block = block_of(rows / 4000, np.zeros(4000, np.int64), keys=rows)
-    drawn = _dose_sample(pretended(spark, [block], n_rows=400_000), (0.0, 1.0)).dose
+    drawn = _dose_sample(pretended(spark, [block], n_rows=400_000), DoseRange(0.0, 1.0)).dose
     # Half of 4,000 rows with a standard deviation of 32; groups would give all of them or none.
     assert 1800 < len(drawn) < 2200
 

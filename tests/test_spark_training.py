@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ import pytest
 from doseforest import load_forest
 from doseforest.pipeline import plan_pipeline, run_pipeline
 from doseforest.pipeline.manifest import Manifest
+from doseforest.pipeline.spark_training import train_on_spark
+from doseforest.pipeline.steps import TRAINING
 from doseforest.policy import load_policy
-from pipeline_runs import config_of, write_rows
+from pipeline_runs import config_of, orders, write_rows
 from spark_here import needs_spark
 
 N_ROWS = 2000
@@ -112,7 +115,20 @@ def test_without_what_spark_needs_the_error_says_how_to_get_it(
 
 
 @needs_spark
-def test_two_discounts_are_refused_on_spark(tmp_path):
+def test_a_forest_of_two_discounts_is_trained_on_spark(spark, tmp_path):
     write_rows(tmp_path, n=60)
-    with pytest.raises(ValueError, match="treatment must be one column with engine = 'spark'"):
-        config_of(tmp_path, pipeline={"engine": "spark"}, columns={"treatment": ["a", "b"]})
+    rows = orders(N_ROWS)
+    rows["other"] = np.random.default_rng(2).permutation(rows["discount"])
+    config = config_of(tmp_path, **SPARK)
+    columns = replace(config.columns, treatment=("discount", "other"))
+    (config.workspace / "collect").mkdir(parents=True)
+    rows.to_parquet(config.workspace / TRAINING, index=False)
+    config = replace(config, columns=columns, optimise=replace(config.optimise, baseline=None))
+    metrics = train_on_spark(config, tmp_path / "joint.dose")
+    assert metrics["rows"] == N_ROWS
+    forest = load_forest(tmp_path / "joint.dose")
+    assert forest.support.n_components == 2
+    # The other discount is noise: hunters answer the first alone.
+    units = np.array([[1.0, 0.5, 10.0]])
+    first, second = (float(forest.effect(units, dose, [0, 0])[0]) for dose in ([0.2, 0], [0, 0.2]))
+    assert first > second + 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ def train_on_spark(config: PipelineConfig, draft: Path) -> dict[str, Any]:
         rows = session.read.parquet(str(config.workspace / TRAINING))
         own = {
             "featureCols": feature_names(rows.columns, config),
-            "treatmentCol": config.columns.treatment[0],
+            **_treatment(config.columns.treatment),
             "labelCol": config.columns.outcome,
             "rowIdCol": ROW,
             "baseline": baseline_of(config),
@@ -50,6 +50,10 @@ def train_on_spark(config: PipelineConfig, draft: Path) -> dict[str, Any]:
     return {"rows": n_rows, "bytes": draft.stat().st_size, "engine": "spark"}
 
 
+def _treatment(names: Sequence[str]) -> dict[str, Any]:
+    return {"treatmentCol": names[0]} if len(names) == 1 else {"treatmentCols": list(names)}
+
+
 def spark_problems(config: PipelineConfig) -> Iterator[str]:
     """What keeps the forest of a configuration from Spark."""
     from doseforest.spark.requirements import SparkUnavailableError, require_spark
@@ -59,11 +63,6 @@ def spark_problems(config: PipelineConfig) -> Iterator[str]:
     except SparkUnavailableError as error:
         yield f"[pipeline] engine must be 'local' here. {error}"
         return
-    if len(config.columns.treatment) > 1:
-        yield (
-            "[columns] treatment must be one column with engine = 'spark'. "
-            f"Got {list(config.columns.treatment)} instead."
-        )
     known = _spark_names()
     for name in config.train.parameters.get(FOREST, {}):
         if name not in known:

@@ -103,7 +103,7 @@ def _beside(means: MeanFitter, ground: DoseSupport) -> MeanFitter:
 def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork) -> None:
     if not ground.continuous:
         units.add("no location", lambda block: {LOCATION: np.zeros((len(block), 2))})
-        work.on_progress(units.n_folds)  # of forests that are not needed
+        work.on_progress(2 * units.n_folds)  # of forests that are not needed
         return
     low, high = ground.scaled_ends
     location = means.fit(lambda block: _positions(block, ground)[:, None], work, "dose")
@@ -145,6 +145,7 @@ def _add_told(units: Units, means: MeanFitter, ground: DoseSupport, work: Forest
     weight, total = add_up(units.blocks, "mean scale of the dose", level)
     if not ground.masses:
         units.add("density of the dose", lambda block: {TOLD: block[LOCATION]}, (LOCATION,))
+        work.on_progress(units.n_folds)
         return float(total / weight)
     masses, continuous = np.array(ground.masses), ground.continuous
     shares = means.fit(

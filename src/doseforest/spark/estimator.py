@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.ml import Estimator
 from pyspark.ml.util import MLReadable, MLWritable
 
+from doseforest.prediction.curve_effects import dose_table, one_dose
 from doseforest.progress import ProgressBar
 from doseforest.spark.engine import GrowthLimits
 from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
@@ -24,7 +25,7 @@ from doseforest.spark.frame_input import (
 from doseforest.spark.jobs import Kept
 from doseforest.spark.members import check_members
 from doseforest.spark.model import GeneralizedCausalForestModel
-from doseforest.spark.params import ANSWERS, INPUTS, TRAINING, TableOfParams
+from doseforest.spark.params import ANSWERS, INPUTS, JOINT_BASES, TRAINING, TableOfParams
 from doseforest.spark.requirements import check_workers
 from doseforest.spark.units import Units
 
@@ -109,7 +110,7 @@ class GeneralizedCausalForest(
     def _columns(self) -> Columns:
         return Columns(
             features=self.checked_features(),
-            treatment=self.value("treatmentCol"),
+            treatment=self.treatments(),
             label=self.value("labelCol"),
             weight=self.value("weightCol"),
             group=self.value("groupCol"),
@@ -127,6 +128,22 @@ class GeneralizedCausalForest(
                 "The 'outcomeMembers' parameter must hold a regressor with outcomeModel='members'. "
                 "Got none instead."
             )
+        width = len(self.treatments())
+        if doses is not None:
+            dose_table(doses, 1, n_components=width)
+        if values["baseline"] is not None:
+            one_dose(values["baseline"], "baseline", width)
+        joint = width > 1
+        if joint and members:
+            raise ValueError(
+                "The 'outcomeMembers' parameter must be empty with 'treatmentCols': their trees "
+                f"are read for one column of doses. Got {len(members)} instead."
+            )
+        if not joint and values["basis"] in JOINT_BASES:
+            raise ValueError(
+                "The 'basis' parameter must be for one component with 'treatmentCol'. "
+                f"Got {values['basis']!r} instead; 'treatmentCols' names several."
+            )
         return FitSettings(
             n_trees=values["nTrees"],
             nuisance_trees=values["nuisanceTrees"],
@@ -140,7 +157,7 @@ class GeneralizedCausalForest(
             sample_fraction=values["sampleFraction"],
             honesty_fraction=values["honestyFraction"],
             max_bins=values["maxBins"],
-            overlap=values["overlap"],
+            overlap=values["overlap"] and not joint,
             doses=None if doses is None else tuple(doses),
             baseline=values["baseline"],
             mode=values["growth"],

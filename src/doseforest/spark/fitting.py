@@ -12,7 +12,7 @@ from doseforest.corrections.averages import AverageDoseResponse
 from doseforest.corrections.projection import fit_projection
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.estimation.doses import choose_forest_baseline, choose_grid
 from doseforest.estimation.plan import fit_basis
 from doseforest.inspection.effect_importance import correction_importance
@@ -46,8 +46,11 @@ from doseforest.spark.spline_sums import fit_cores
 from doseforest.spark.stored_overlap import plain_report
 from doseforest.spark.treatment_ratios import add_ratios
 from doseforest.spark.units import UnitBlock, Units, add_up
+from doseforest.treatments.boxes import DoseBox
 from doseforest.treatments.grids import FEW_LEVELS, DoseRange
+from doseforest.treatments.spline_products import SplineProducts
 from doseforest.treatments.splines import Spline
+from doseforest.treatments.vectors import components, dose_columns, is_record, plain_doses
 
 LEAF_SIZES = (5, 15, 50, 150)
 MOST_LEAVES = 4000  # of a tree by default: beyond, rows sharpen leaves rather than add some
@@ -72,8 +75,8 @@ class FitSettings:
     honesty_fraction: float = 0.5
     max_bins: int = 64
     overlap: bool = True
-    doses: tuple[float, ...] | None = None
-    baseline: float | None = None
+    doses: tuple[Any, ...] | None = None  # numbers, or lists of components
+    baseline: Any = None
     mode: str = "hybrid"
     limits: GrowthLimits = field(default_factory=GrowthLimits)
     seed: int = 0
@@ -100,7 +103,7 @@ class FitReport:
     leaf_sizes: tuple[int, ...]
     rounds: tuple[dict[str, Any], ...]  # shares, strength and risk of each, out of bag
     growth: dict[str, GrowthReport]  # which parts ran as rounds and which as tasks
-    doses: FloatArray  # (n_doses,)
+    doses: DoseArray  # (n_doses,)
     average_curve: FloatArray  # (n_doses,) mean over the rows, out of bag
     importance: FloatArray  # (n_features,) share of each feature in the gains of the correction
     overlap: OverlapReport | None  # where it was asked for
@@ -114,7 +117,7 @@ class FitReport:
             "leaf_sizes": list(self.leaf_sizes),
             "rounds": [dict(own) for own in self.rounds],
             "growth": {stage: asdict(own) for stage, own in self.growth.items()},
-            "doses": self.doses.tolist(),
+            "doses": plain_doses(self.doses).tolist(),
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
             "overlap": None if self.overlap is None else plain_report(self.overlap),
@@ -129,7 +132,7 @@ def fit_units(
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[EffectForest, FitReport]:
     """Fit the outcome model and its correction."""
-    sample = _dose_sample(units, (summary.lowest_dose, summary.highest_dose))
+    sample = _dose_sample(units, summary.support)
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
     grid = choose_grid(sample, settings.doses, baseline)
     counts = {feature: len(labels) for feature, labels in summary.categories.items()}
@@ -156,15 +159,17 @@ def fit_units(
     weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
     means = MeanFitter(units, features.terms, covariates)
     overlap = ratios = None
-    if settings.overlap:
+    if settings.overlap and isinstance(summary.support, DoseRange):
         density = fit_dose_density(units, means, sample, nuisances)
-        ratios = add_ratios(units, density, sample, (summary.lowest_dose, summary.highest_dose))
+        ends = summary.support.low, summary.support.high
+        ratios = add_ratios(units, density, sample, ends)
         overlap = measure_overlap(units, density, ratios, sample, grid, summary)
         warn_of_overlap(overlap, grid)
     cores: tuple[SplineCore, ...] = ()
     if settings.outcome_model != "members":
-        spline = Spline().fit(sample.dose, sample.weights)
-        cores = fit_cores(units, features, spline, float(total / weight))
+        splines = SplineProducts() if is_record(sample.dose) else Spline()
+        fitted = splines.fit(sample.dose, sample.weights)
+        cores = fit_cores(units, features, fitted, float(total / weight))
     on_progress(1)
     given = fit_given(units, settings.outcome_members)
     outcomes = fit_outcomes(
@@ -207,7 +212,7 @@ def fit_units(
         effect_columns=np.arange(units.n_features),
         doses=grid,
         baseline=baseline,
-        support=DoseRange(summary.lowest_dose, summary.highest_dose),
+        support=summary.support,
         bounded=summary.binary,
         n_jobs=1,
         categories=summary.categories,
@@ -235,7 +240,7 @@ def n_steps(settings: FitSettings) -> int:
     """Steps that a fit tells of its progress."""
     steps = 3 + (2 * settings.n_folds if settings.outcome_model == "stack" else 0)
     if settings.overlap:
-        steps += 2 * settings.n_folds
+        steps += 3 * settings.n_folds  # location, scale and shares of masses
     if settings.correction == "orthogonal":
         n_sizes = len(settings.leaf_sizes or LEAF_SIZES)
         steps += settings.n_folds + settings.n_rounds * (settings.n_folds + n_sizes)
@@ -254,29 +259,29 @@ def _nuisance_leaf(n_rows: int) -> int:
     return max(NUISANCE_LEAF, round(n_rows * NUISANCE_FRACTION / MOST_LEAVES))
 
 
-def _dose_sample(units: Units, ends: tuple[float, float]) -> TrainingRows:
+def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
     """Doses of the rows in the sample, as rows without covariates.
 
-    The lowest and the highest dose are among them, and every level where these are few, however
-    rare: functions of the dose are made for the doses of the sample.
+    The lowest and the highest dose, of each component, are among them, and every level where these
+    are few, however rare: functions of the dose are made for the doses of the sample.
     """
     n_rows, seed, weighted = units.n_rows, units.seed, units.weighted
 
-    def sampled(block: UnitBlock) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    def sampled(block: UnitBlock) -> tuple[DoseArray, FloatArray, DoseArray, DoseArray | None]:
         kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = slice(None) if kept is None else kept
         levels = np.unique(block.dose)
         few = levels if len(levels) <= FEW_LEVELS else None
-        return block.dose[rows], block.own_weights[rows], few
+        return block.dose[rows], block.own_weights[rows], _ends(levels, support), few
 
     with described(units.context, "a sample of the doses"):
         found = units.blocks.map(sampled).collect()
-    dose = np.concatenate([own for own, _, _ in found])
-    weights = np.concatenate([own for _, own, _ in found])
-    levels = all_levels([own for _, _, own in found], FEW_LEVELS)
+    dose, weights, ends = (np.concatenate([own[place] for own in found]) for place in range(3))
+    levels = all_levels([own for *_, own in found], FEW_LEVELS)
     missed = np.setdiff1d(ends if levels is None else levels, dose)
     dose, weights = np.append(dose, missed), np.append(weights, np.ones(len(missed)))
-    order = np.lexsort((weights, dose))  # sums over them must not depend on partitions
+    # Sums over them must not depend on partitions.
+    order = np.lexsort((weights, *components(dose).T[::-1]))
     nothing = np.zeros(0, np.int64)
     return TrainingRows(
         X=np.zeros((len(dose), 0)),
@@ -290,9 +295,20 @@ def _dose_sample(units: Units, ends: tuple[float, float]) -> TrainingRows:
     )
 
 
+def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
+    """Of some distinct doses the first with the lowest and the highest value of a component."""
+    ranges = support.ranges if isinstance(support, DoseBox) else (support,)
+    found = [doses[:0]]
+    for own, values in zip(ranges, dose_columns(doses), strict=True):
+        found += [doses[values == end][:1] for end in (own.low, own.high)]
+    return np.unique(np.concatenate(found))
+
+
 def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:
-    """Bins of the covariates, then of the dose."""
+    """Bins of the covariates, then of the dose or of each of its components."""
     own_weights = None if sample.weights is None else sample.weights.astype(np.float32)
-    edges = feature_edges(sample.dose, own_weights, max_bins)
-    starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
-    return replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)
+    for values in dose_columns(sample.dose):
+        edges = feature_edges(values, own_weights, max_bins)
+        starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
+        bins = replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)
+    return bins

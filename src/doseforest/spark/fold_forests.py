@@ -17,6 +17,7 @@ from doseforest.spark.engine import GrowthReport
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
 from doseforest.spark.units import UnitBlock, Units
+from doseforest.treatments.vectors import components
 
 Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
 BINS = "bins"  # the column of the bins: of the covariates as numbers, then of the dose
@@ -63,7 +64,7 @@ def bin_units(units: Units, bins: FeatureBins, covariates: BinnedFeatures) -> No
     """
 
     def binned(block: UnitBlock) -> dict[str, BinArray]:
-        found = {BINS: _bin(bins, np.column_stack([block.numbers, block.dose]))}
+        found = {BINS: _bin(bins, np.column_stack([block.numbers, components(block.dose)]))}
         if covariates.column != BINS:
             found[covariates.column] = _bin(covariates.bins, block.X)
         return found
@@ -133,7 +134,7 @@ def _rows_outside(
     return rows
 
 
-def as_ensemble(forests: Sequence[Forest], n_features: int) -> TreeEnsemble:
+def as_ensemble(forests: Sequence[Forest], n_features: int, n_components: int = 1) -> TreeEnsemble:
     """Forests of one response on covariates and dose, as a sum of trees that a file can hold.
 
     Examples
@@ -175,4 +176,5 @@ def as_ensemble(forests: Sequence[Forest], n_features: int) -> TreeEnsemble:
         n_features=n_features,
         n_trees=n_trees,
         link="identity",
+        n_components=n_components,
     )

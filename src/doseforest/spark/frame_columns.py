@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from doseforest.data.table import Categories
+from doseforest.dtypes import DoseArray
 from doseforest.spark.category_columns import CategoryPlaces, category_places, is_text
+from doseforest.treatments.vectors import vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +18,26 @@ class Columns:
     """Names of the columns that a fit reads; None where there is none."""
 
     features: str | tuple[str, ...]  # a column of vectors or arrays, or columns of one feature
-    treatment: str
+    treatment: tuple[str, ...]  # one column, or one for each component of the dose
     label: str
     weight: str | None = None
     group: str | None = None
     row_id: str | None = None
     categorical: tuple[str, ...] = ()  # features whose numbers are codes of categories
+
+    @property
+    def treatment_parameter(self) -> str:
+        """The parameter that names the treatment."""
+        return treatment_parameter(self.treatment)
+
+
+def treatment_parameter(treatment: tuple[str, ...]) -> str:
+    """The parameter that names columns of the dose.
+
+    >>> treatment_parameter(("discount",))
+    'treatmentCol'
+    """
+    return "treatmentCol" if len(treatment) == 1 else "treatmentCols"
 
 
 def check_columns(frame: Any, columns: Columns) -> None:
@@ -29,7 +47,7 @@ def check_columns(frame: Any, columns: Columns) -> None:
     names = feature_names(frame, columns.features)
     category_places(frame, columns.features, names, columns.categorical)
     for parameter, name in (
-        ("treatmentCol", columns.treatment),
+        *((columns.treatment_parameter, name) for name in columns.treatment),
         ("labelCol", columns.label),
         ("weightCol", columns.weight),
     ):
@@ -156,6 +174,22 @@ def texts_array(frame: Any, features: str | tuple[str, ...]) -> Any:
     named = () if isinstance(features, str) else features
     own = [column(name).cast("string") for name in named if is_text(frame, name)]
     return F.array(*own).cast("array<string>")
+
+
+def doses_column(treatment: tuple[str, ...]) -> Any:
+    """Column expression: the dose of a row, a number or an array of its components."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    parts = [column(name).cast("double") for name in treatment]
+    return parts[0] if len(parts) == 1 else F.array(*parts)
+
+
+def dose_records(doses: Any, n_components: int) -> DoseArray:
+    """Doses of an Arrow array that `doses_column` has made; NaN where one is null."""
+    if n_components == 1:
+        return np.array(doses.to_numpy(zero_copy_only=False), np.float64)
+    flat = np.array(doses.flatten().to_numpy(zero_copy_only=False), np.float64)
+    return vectors(flat.reshape(-1, n_components))
 
 
 def column(name: str) -> Any:

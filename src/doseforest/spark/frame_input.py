@@ -14,17 +14,22 @@ import numpy as np
 from doseforest.data.exact_grid import grid_steps
 from doseforest.data.table import Categories
 from doseforest.data.training_rows import FEWEST_ROWS
-from doseforest.dtypes import ChannelArray, FloatArray, IntArray
+from doseforest.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
 from doseforest.spark.frame_columns import (
     Columns,
     column,
+    dose_records,
+    doses_column,
     feature_names,
     features_array,
     texts_array,
 )
 from doseforest.spark.jobs import described
 from doseforest.spark.units import UnitBlock, add_up, fold_of
+from doseforest.treatments.boxes import DoseBox
+from doseforest.treatments.grids import DoseRange
+from doseforest.treatments.vectors import components, vectors
 
 FEWEST_GROUPS = 3  # in a fold on average: rarely do all of them fall into one
 LARGEST_VALUE = 1e30  # of a treatment or label: squares of it stay finite
@@ -37,11 +42,10 @@ class FrameSummary:
     n_rows: int  # of positive weight
     n_features: int
     names: tuple[str, ...] | None
-    lowest_dose: float
-    highest_dose: float
+    support: DoseRange | DoseBox
     binary: bool  # all outcomes are zeros and ones
     heaviest: float | None  # None: no weights, or all equal
-    treatment: str = "dose"  # name of the column
+    treatment: tuple[str, ...] = ("dose",)  # names of the columns
     categories: Categories = field(default_factory=dict)  # labels of the categorical features
     text_places: tuple[int, ...] = ()  # features that are text
 
@@ -58,7 +62,7 @@ def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> An
     selected = frame.select(
         features_array(frame, columns.features).alias("features"),
         texts_array(frame, columns.features).alias("texts"),
-        column(columns.treatment).cast("double").alias("dose"),
+        doses_column(columns.treatment).alias("dose"),
         column(columns.label).cast("double").alias("y"),
         weight.alias("w"),
         number.alias("id"),
@@ -98,16 +102,17 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
     def count(condition: Any) -> Any:
         return F.coalesce(F.sum(condition.cast("long")), F.lit(0))
 
-    def bad(name: str, among: Any) -> Any:
-        value = F.col(name)
+    def bad(value: Any, among: Any) -> Any:
         return count(among & (value.isNull() | F.isnan(value) | (F.abs(value) > LARGEST_VALUE)))
 
+    places = range(len(columns.treatment))
+    doses = [F.col("dose")[place] for place in places] if len(places) > 1 else [F.col("dose")]
     aggregates = {
         "n": F.count(F.lit(1)),
         "n_counted": count(counted),
-        "no_dose": bad("dose", counted),
-        "no_y": bad("y", counted),
-        "no_weight": bad("w", F.lit(True)),
+        **{f"no_dose_{place}": bad(doses[place], counted) for place in places},
+        "no_y": bad(F.col("y"), counted),
+        "no_weight": bad(F.col("w"), F.lit(True)),
         "negative": count(F.col("w") < 0),
         "no_features": count(F.col("features").isNull()),
         "no_id": count(counted & F.col("id").isNull()),
@@ -116,8 +121,8 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
         ),
         "fewest": F.min(F.size("features")),
         "most": F.max(F.size("features")),
-        "lowest": F.min(F.when(counted, F.col("dose"))),
-        "highest": F.max(F.when(counted, F.col("dose"))),
+        **{f"lowest_{place}": F.min(F.when(counted, doses[place])) for place in places},
+        **{f"highest_{place}": F.max(F.when(counted, doses[place])) for place in places},
         "other_y": count(counted & ~F.col("y").isin(0.0, 1.0)),
         "lightest": F.min(F.when(counted, F.col("w"))),
         "heaviest": F.max("w"),
@@ -128,13 +133,16 @@ def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None)
     if found["infinite"]:
         _refuse_infinite(frame.where(counted), columns)
     equal = found["lightest"] == found["heaviest"]
+    ranges = tuple(
+        DoseRange(float(found[f"lowest_{place}"]), float(found[f"highest_{place}"]))
+        for place in places
+    )
     n_features = int(found["most"])
     return FrameSummary(
         n_rows=int(found["n_counted"]),
         n_features=n_features,
         names=names if names is not None and len(names) == n_features else None,
-        lowest_dose=float(found["lowest"]),
-        highest_dose=float(found["highest"]),
+        support=ranges[0] if len(ranges) == 1 else DoseBox(ranges),
         binary=found["other_y"] == 0,
         heaviest=float(found["heaviest"]) if weighted and not equal else None,
         treatment=columns.treatment,
@@ -162,8 +170,12 @@ def check_groups(n_ids: int, columns: Columns, n_folds: int) -> None:
 
 def _refuse_values(found: Any, columns: Columns) -> None:
     features = columns.features if isinstance(columns.features, str) else None
+    named = columns.treatment_parameter
     for parameter, name, place, rule in (
-        ("treatmentCol", columns.treatment, "no_dose", "finite numbers below 1e30, without null"),
+        *(
+            (named, name, f"no_dose_{number}", "finite numbers below 1e30, without null")
+            for number, name in enumerate(columns.treatment)
+        ),
         ("labelCol", columns.label, "no_y", "finite numbers below 1e30, without null"),
         ("weightCol", columns.weight, "no_weight", "finite numbers, without null"),
         ("weightCol", columns.weight, "negative", "weights of 0 or more"),
@@ -191,11 +203,13 @@ def _refuse_values(found: Any, columns: Columns) -> None:
         raise ValueError(
             f"The 'featuresCol' column {features!r} must hold a feature. Got empty vectors instead."
         )
-    if found["lowest"] == found["highest"]:
-        raise ValueError(
-            f"The 'treatmentCol' column {columns.treatment!r} must vary: a constant dose has no "
-            f"effect to learn. Got {found['lowest']:g} in every row instead."
-        )
+    for number, name in enumerate(columns.treatment):
+        lowest = found[f"lowest_{number}"]
+        if lowest == found[f"highest_{number}"]:
+            raise ValueError(
+                f"The {named!r} column {name!r} must vary: a constant dose has no effect to "
+                f"learn. Got {lowest:g} in every row instead."
+            )
 
 
 def _refuse_infinite(frame: Any, columns: Columns) -> None:
@@ -228,21 +242,24 @@ def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSumma
 def unit_blocks(frame: Any, summary: FrameSummary, n_folds: int, seed: int) -> Any:
     """RDD of one `UnitBlock` for every partition of a prepared frame."""
     n_features, weighted = summary.n_features, summary.heaviest is not None
+    n_components = len(summary.treatment)
     labels = summary.text_places, summary.categories
 
     def pickled(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            block = _block(batch, n_features, labels, weighted, n_folds, seed)
+            block = _block(batch, n_features, n_components, labels, weighted, n_folds, seed)
             data = pickle.dumps(block, protocol=pickle.HIGHEST_PROTOCOL)
             yield pa.RecordBatch.from_pydict({"block": pa.array([data], pa.large_binary())})
 
     with without_pandas_warning():
         rows = frame.mapInArrow(pickled, "block binary").rdd
-    blocks = rows.mapPartitions(
-        lambda own: [UnitBlock.join((pickle.loads(row[0]) for row in own), n_features)]
-    )
+
+    def joined(own: Iterator[Any]) -> list[UnitBlock]:
+        return [UnitBlock.join((pickle.loads(row[0]) for row in own), n_features, n_components)]
+
+    blocks = rows.mapPartitions(joined)
     if not weighted:
         return blocks
     scaled = _weight_scale(blocks, summary)
@@ -260,6 +277,7 @@ def without_pandas_warning() -> Iterator[None]:
 def _block(
     batch: Any,
     n_features: int,
+    n_components: int,
     labels: tuple[tuple[int, ...], Categories],
     weighted: bool,
     n_folds: int,
@@ -283,13 +301,17 @@ def _block(
     ids = whole("id")
     return UnitBlock(
         X=X[kept],
-        dose=numbers("dose")[kept] + 0.0,  # no negative zero
+        dose=_without_negative_zeros(dose_records(batch.column("dose"), n_components)[kept]),
         y=numbers("y")[kept],
         weights=weights[kept].astype(np.float64) if weighted else None,
         ids=ids,
         folds=fold_of(ids, n_folds, seed),
         keys=whole("key") if "key" in batch.schema.names else None,
     )
+
+
+def _without_negative_zeros(dose: DoseArray) -> DoseArray:
+    return vectors(components(dose) + 0.0)
 
 
 def _weight_scale(blocks: Any, summary: FrameSummary) -> Callable[[FloatArray], ChannelArray]:

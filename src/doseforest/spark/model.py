@@ -10,17 +10,20 @@ from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.inspection.overlap_report import OverlapReport
+from doseforest.prediction.curve_effects import dose_table, one_dose
 from doseforest.prediction.effect_forest import EffectForest
 from doseforest.spark.average_intervals import read_average
 from doseforest.spark.frame_columns import (
     check_features,
     check_numeric,
     column,
+    doses_column,
     features_array,
     text_places,
     texts_array,
+    treatment_parameter,
 )
 from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
@@ -59,7 +62,6 @@ class GeneralizedCausalForestModel(
         Parameters
         ----------
         forest : GeneralizedCausalForest, EffectForest or DistilledForest
-            Of doses with one component.
         **params
             Of the model, as ``featureCols``; by default the names of the forest's features.
         """
@@ -70,11 +72,6 @@ class GeneralizedCausalForestModel(
                     "The 'forest' parameter must be a fitted forest of effects. "
                     f"Got {type(forest).__name__} instead."
                 )
-        if own.support.n_components != 1:
-            raise ValueError(
-                "The 'forest' parameter must have doses of one component, for Spark. "
-                f"Got {own.support.n_components} components instead."
-            )
         model = GeneralizedCausalForestModel(own)
         names = served(own).feature_names
         if names is not None and not {"featuresCol", "featureCols"} & set(params):
@@ -109,7 +106,8 @@ class GeneralizedCausalForestModel(
         stored = self.summary.get("overlap")
         if stored is None:
             raise ValueError(
-                "The model must be fitted on Spark with overlap=True to report on the overlap. "
+                "The model must be fitted on Spark with overlap=True, to a dose of one component, "
+                "to report on the overlap. "
                 "Got one without a report instead."
             )
         return read_report(stored)
@@ -122,7 +120,8 @@ class GeneralizedCausalForestModel(
         stored = self.summary.get("average")
         if stored is None:
             raise ValueError(
-                "The model must be fitted on Spark with overlap=True for intervals of averages. "
+                "The model must be fitted on Spark with overlap=True, to a dose of one component, "
+                "for intervals of averages. "
                 "Got one without them instead."
             )
         return read_average(stored)
@@ -147,14 +146,14 @@ class GeneralizedCausalForestModel(
         from pyspark.sql import functions as F  # noqa: N812
 
         doses, _ = self._asked()
-        without = dataset.drop(self.value("treatmentCol"))  # no answers at the rows' own doses
+        without = dataset.drop(*self.treatments())  # no answers at the rows' own doses
         scored = self.copy({self.getParam("curveCol"): "curve"})._scored(without)
         means = [F.mean(column(ANSWER)["curve"][place]) for place in range(len(doses))]
         return np.array(scored.agg(*means).first(), np.float64)
 
     def _transform(self, dataset: Any) -> Any:
         scored = self._scored(dataset)
-        has_dose = self.value("treatmentCol") in dataset.columns
+        has_dose = set(self.treatments()) <= set(dataset.columns)
         wanted = {
             "prediction": self.value("predictionCol") if has_dose else "",
             "curve": self.value("curveCol"),
@@ -174,12 +173,14 @@ class GeneralizedCausalForestModel(
         """The data frame with a column of all answers."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        features, treatment = self.checked_features(), self.value("treatmentCol")
+        features, treatment = self.checked_features(), self.treatments()
         check_features(dataset, features, served(self._fitted).categories)
         own = F.lit(None).cast("double")
-        if treatment in dataset.columns:
-            check_numeric(dataset, "treatmentCol", treatment)
-            own = column(treatment).cast("double")
+        if set(treatment) <= set(dataset.columns):
+            self._check_components(treatment)
+            for name in treatment:
+                check_numeric(dataset, treatment_parameter(treatment), name)
+            own = doses_column(treatment)
         doses, baseline = self._asked()
         named = features if isinstance(features, str) else ", ".join(features)
         n_features = int(served(self._fitted).n_features)
@@ -190,13 +191,25 @@ class GeneralizedCausalForestModel(
             answer = F.arrow_udf(score, STRUCT)(*rows, own)
         return dataset.withColumn(ANSWER, answer)
 
-    def _asked(self) -> tuple[FloatArray, float]:
+    def _check_components(self, treatment: tuple[str, ...]) -> None:
+        width = self._fitted.support.n_components
+        if len(treatment) != width:
+            raise ValueError(
+                f"The {treatment_parameter(treatment)!r} parameter must name a column for each of "
+                f"the forest's {width} component(s) of a dose. Got {list(treatment)} instead."
+            )
+
+    def _asked(self) -> tuple[DoseArray, DoseArray]:
+        """Doses to answer for, and the baseline as the only one of an array."""
         forest = self._fitted
         doses, baseline = self.value("doses"), self.value("baseline")
-        grid = forest.doses if doses is None else check_doses(np.array(doses), forest.support)
-        start = forest.baseline if baseline is None else baseline
-        check_doses(np.array([start], np.float64), forest.support, "baseline")
-        return np.asarray(grid, np.float64), float(start)
+        width, grid = forest.support.n_components, forest.doses
+        if doses is not None:
+            grid = check_doses(dose_table(doses, 1, n_components=width)[0], forest.support)
+        start = forest.baseline if baseline is None else one_dose(baseline, "baseline", width)
+        first = np.atleast_1d(np.asarray(start))
+        check_doses(first, forest.support, "baseline")
+        return grid, first
 
     def _broadcast(self, dataset: Any) -> Any:
         """The forest on the executors, sent once: data frames are made when they are asked for."""

@@ -101,13 +101,13 @@ def _with_forests(
     *without, full = cores
     residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
     plain = fold_forests(units, splits, work, lambda fold: _outcome)
-    n_features = units.n_numbers
+    shape = units.n_numbers, splits.bins.n_features - units.n_numbers
 
     def members(core: SplineCore, left: Any, own: Any, others: Members) -> Members:
         return {
             "core": core,
-            "core and forest": BoostedCore(core, as_ensemble(left, n_features)),
-            "forest": as_ensemble(own, n_features),
+            "core and forest": BoostedCore(core, as_ensemble(left, *shape)),
+            "forest": as_ensemble(own, *shape),
             **others,
         }
 

@@ -208,7 +208,7 @@ def _report(
     return OverlapReport(
         n_rows=units.n_rows,
         doses=asked.doses,
-        components=(summary.treatment,),
+        components=summary.treatment,
         arms=False,
         masses=asked.ground.masses,
         continuous=asked.ground.continuous,

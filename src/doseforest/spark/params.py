@@ -11,9 +11,10 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from doseforest.spark.engine import MODES
 from doseforest.spark.outcome import OUTCOME_MODELS
 from doseforest.treatments.bases import BASES
+from doseforest.treatments.vectors import MAX_COMPONENTS
 
 CORRECTIONS = ("orthogonal", "none")
-SCALAR_BASES = ("auto", *(name for name in BASES if name not in ("tensor", "arms")))
+JOINT_BASES = ("tensor", "arms")  # of several components
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,13 @@ def _choice(doc: str, default: str, choices: tuple[str, ...]) -> Parameter:
     return Parameter(doc, TypeConverters.toString, default, rule, lambda own: own in choices)
 
 
+def _dose(given: Any) -> Any:
+    """A number, or a list of components."""
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        return TypeConverters.toFloat(given)
+    return TypeConverters.toListFloat(given)
+
+
 def _name(doc: str, default: str | None = None) -> Parameter:
     return Parameter(doc, TypeConverters.toString, default)
 
@@ -54,18 +62,26 @@ INPUTS: dict[str, Parameter] = {
         TypeConverters.toListString,
     ),
     "treatmentCol": _name("column of the observed doses", "treatment"),
+    "treatmentCols": Parameter(
+        "columns that are the components of the dose, in place of treatmentCol",
+        TypeConverters.toListString,
+        None,
+        f"the names of 2 to {MAX_COMPONENTS} columns, each its own",
+        lambda own: 2 <= len(own) <= MAX_COMPONENTS and len(set(own)) == len(own),
+    ),
 }
 ANSWERS: dict[str, Parameter] = {
     "doses": Parameter(
-        "doses to answer for; by default a grid over the observed ones",
-        TypeConverters.toListFloat,
+        "doses to answer for, lists of components with treatmentCols; by default a grid over the "
+        "observed ones",
+        lambda given: [_dose(own) for own in TypeConverters.toList(given)],
         None,
         "one dose or more",
         lambda own: len(own) > 0,
     ),
     "baseline": Parameter(
         "dose that effects are measured against; by default 0, or the lowest with enough rows",
-        TypeConverters.toFloat,
+        _dose,
     ),
     "predictionCol": _name(
         "new column: expected outcome at the row's own dose, where treatmentCol is there; "
@@ -115,7 +131,7 @@ TRAINING: dict[str, Parameter] = {
         "orthogonal",
         CORRECTIONS,
     ),
-    "basis": _choice("functions of the dose", "auto", SCALAR_BASES),
+    "basis": _choice("functions of the dose", "auto", ("auto", *BASES)),
     "sampleFraction": _share("share of the rows that a tree of the correction sees", 0.7),
     "honestyFraction": _share("share of these that grow the tree; the rest fill its leaves", 0.5),
     "maxBins": _count("bins of a feature", 64, 2, 255),
@@ -198,6 +214,11 @@ class TableOfParams(Params):  # type: ignore[misc]
                 f"Got {found!r} instead."
             )
         return found
+
+    def treatments(self) -> tuple[str, ...]:
+        """The column of the dose, or those of its components."""
+        listed = self.value("treatmentCols")
+        return (str(self.value("treatmentCol")),) if listed is None else tuple(listed)
 
     def checked_features(self) -> str | tuple[str, ...]:
         """The column of features, or the columns of one each."""

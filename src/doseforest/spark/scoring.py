@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.table import ArrayTable
-from doseforest.dtypes import FloatArray
+from doseforest.dtypes import DoseArray, FloatArray
 from doseforest.spark.category_columns import coded_rows
+from doseforest.spark.frame_columns import dose_records
+from doseforest.treatments.vectors import components
 
 STRUCT = "struct<prediction:double,curve:array<double>,effect:array<double>>"
 
 
 def answers(
     sent: Any,
-    doses: FloatArray,
-    baseline: float,
+    doses: DoseArray,
+    baseline: DoseArray,
     column: str,
     n_features: int,
     text_places: tuple[int, ...] = (),
@@ -29,6 +31,7 @@ def answers(
     ----------
     sent : broadcast of a forest
     doses : array of shape (n_doses,)
+    baseline : array of shape (1,)
     column : str
         Where the features come from, for messages.
     text_places : tuple of int
@@ -90,9 +93,14 @@ def _own(forest: Any, X: ArrayTable, dose: Any) -> FloatArray:
 
     Doses beyond those of training are answered as the nearest one: an evaluator takes no nulls.
     """
-    own = np.array(dose.to_numpy(zero_copy_only=False), np.float64)
-    out = np.full(len(own), np.nan)
-    known = np.isfinite(own)
+    import pyarrow as pa
+
+    width = forest.support.n_components
+    out = np.full(len(dose), np.nan)
+    if width > 1 and not pa.types.is_list(dose.type):
+        return out  # the frame has no doses
+    own = dose_records(dose, width)
+    known = np.isfinite(components(own)).all(axis=1)
     if known.any():
         units = replace(X, values=X.values[known])
         asked = forest.support.clip(own[known])

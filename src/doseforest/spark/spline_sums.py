@@ -24,6 +24,7 @@ from doseforest.nuisance.spline_model import SplineCore
 from doseforest.spark.feature_summaries import FeatureSummaries
 from doseforest.spark.jobs import broadcast, described
 from doseforest.spark.units import UnitBlock, Units, add_up
+from doseforest.treatments.spline_products import SplineProductBasis
 from doseforest.treatments.splines import SplineBasis
 
 MOST_TERMS = 150  # that a fit may choose from: products of all that some fit wants are summed
@@ -41,7 +42,10 @@ class _Subset:
 
 
 def fit_cores(
-    units: Units, summaries: FeatureSummaries, basis: SplineBasis, level: float
+    units: Units,
+    summaries: FeatureSummaries,
+    basis: SplineBasis | SplineProductBasis,
+    level: float,
 ) -> tuple[SplineCore, ...]:
     """Fit a core without each fold, and last one with all rows; `level` is the mean outcome."""
     empty = np.zeros((0, units.n_numbers)), np.zeros(0)

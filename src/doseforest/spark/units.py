@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.data.sampling import DRAW_FOLD, draw, stream
-from doseforest.dtypes import ChannelArray, FloatArray, IntArray
+from doseforest.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
 from doseforest.spark.jobs import Kept, described
+from doseforest.treatments.vectors import vectors
 
 Sums = tuple[Any, ...]  # arrays and numbers that add up
 NUMBERS = "numbers"  # the column of covariates with numbers in the place of categories
@@ -22,7 +23,7 @@ class UnitBlock:
     """Rows of one partition."""
 
     X: FloatArray  # (n_rows, n_features), codes in the place of categories; NaN is missing
-    dose: FloatArray  # (n_rows,)
+    dose: DoseArray  # (n_rows,)
     y: FloatArray  # (n_rows,)
     weights: ChannelArray | None  # (n_rows,) positive, of mean 1 over all rows; None: all equal
     ids: IntArray  # (n_rows,) of the row or its group: what rows are drawn by
@@ -72,12 +73,12 @@ class UnitBlock:
         )
 
     @staticmethod
-    def join(blocks: Iterable[UnitBlock], n_features: int) -> UnitBlock:
+    def join(blocks: Iterable[UnitBlock], n_features: int, n_components: int = 1) -> UnitBlock:
         """Put blocks one behind the other; none of them make a block without rows."""
         parts = list(blocks)
         if not parts:
-            nothing, none = np.zeros(0), np.zeros(0, np.int64)
-            return UnitBlock(np.zeros((0, n_features)), nothing, nothing, None, none, none)
+            none, dose = np.zeros(0, np.int64), vectors(np.zeros((0, n_components)))
+            return UnitBlock(np.zeros((0, n_features)), dose, np.zeros(0), None, none, none)
         weights = keys = None
         if parts[0].weights is not None:
             weights = np.concatenate([part.weights for part in parts if part.weights is not None])
