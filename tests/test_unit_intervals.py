@@ -15,12 +15,13 @@ from doseforest import ForestFileError, GeneralizedCausalForest, load_forest
 from doseforest.corrections.moments import moment_channels
 from doseforest.inference.intervals import simultaneous_quantile
 from doseforest.inference.units import growing
-from doseforest.inference.units.bags import CurveNoise, bag_variance
+from doseforest.inference.units.bags import CurveNoise, UnitBags, bag_variance
 from doseforest.inference.units.contrasts import (
     band_quantiles,
     contrast_roots,
     contrast_variance,
 )
+from doseforest.inference.units.noise_share import NoiseShare, bags_without
 from doseforest.prediction.container import read_container, write_container
 from doseforest.treatments.splines import Spline
 
@@ -64,7 +65,7 @@ def stored(tmp_path_factory):
     x, dose, y = draw(120)
     path = tmp_path_factory.mktemp("intervals") / "forest.dose"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "N_BAGS", 20)
+        patch.setattr(growing, "N_BAGS", 30)  # enough for a share that units have in common
         patch.setattr(growing, "BAG_SIZE", 3)
         forest = small(outcome_model="stack").fit(x, y, treatment=dose)
     forest.save(path)
@@ -150,6 +151,54 @@ def test_roots_of_contrasts_have_their_covariance():
     np.testing.assert_allclose(
         roots @ roots.transpose(0, 2, 1), contrasts @ between @ contrasts.transpose(0, 2, 1)
     )
+
+
+def test_roots_follow_the_share_that_units_have_in_common():
+    packed, *_ = moments_of(np.random.default_rng(4), n_trees=400)
+    parts = bag_variance(packed, 80, np.ones(2))
+    # The own share has no weight where others vary by nothing: the covariance is the common part
+    # of what differs between bags.
+    noise = CurveNoise(*parts, 80, 5, NoiseShare(0.3, 0.0))
+    contrasts = np.random.default_rng(5).normal(size=(3, 4, 2))
+    roots = contrast_roots(noise, contrasts)
+    np.testing.assert_allclose(
+        roots @ roots.transpose(0, 2, 1), 0.3 * contrasts @ parts[1] @ contrasts.transpose(0, 2, 1)
+    )
+    variance, _ = contrast_variance(noise, contrasts)
+    np.testing.assert_allclose((roots**2).sum(axis=2) * (0.3 + 1 / 80) / 0.3, variance)
+
+
+def test_noise_in_some_bags_is_that_of_their_trees(stored):
+    bags, units = stored[0].model_.bags, draw(120)[0][:5]
+    chosen = np.argsort(np.random.default_rng(0).random((5, bags.n_bags)), axis=1)[:, :7]
+    found = bags.noise_in(units, chosen, n_threads=1)
+    moments = bags._tree_moments(units, 1)
+    for unit, own in enumerate(chosen):
+        trees = (own[:, None] * bags.bag_size + np.arange(bags.bag_size)).ravel()
+        beta, between, within, _ = bag_variance(moments[[unit]][:, trees], 7, bags.spread)
+        np.testing.assert_array_equal(found.coefficients[unit], beta[0])
+        np.testing.assert_array_equal(found.between[unit], between[0])
+        np.testing.assert_array_equal(found.within[unit], within[0])
+    assert found.n_bags == 7
+
+
+def test_common_shares_are_of_bags_that_have_left_the_row_out(monkeypatch):
+    x, dose, y = draw(120)
+    seen = []
+    measured = UnitBags.noise_in
+
+    def watched(self, splits, bags, n_threads):
+        seen.append((self.forest.plan, splits, bags))
+        return measured(self, splits, bags, n_threads)
+
+    monkeypatch.setattr(UnitBags, "noise_in", watched)
+    monkeypatch.setattr(growing, "N_BAGS", 30)
+    small().fit(x, y, treatment=dose)
+    ((plan, splits, bags),) = seen
+    rows = [int(np.flatnonzero((x == own).all(axis=1))[0]) for own in splits]
+    assert bags.shape == (len(rows), 12)
+    without = bags_without(plan, np.array(rows), 30)
+    assert np.take_along_axis(without, bags, axis=1).all()
 
 
 def test_bands_of_well_known_errors_are_those_of_averages():
@@ -281,6 +330,7 @@ def test_the_best_dose_is_an_end_where_outcomes_surely_rise_or_fall():
 def test_files_keep_intervals_bit_for_bit(stored):
     (forest, path), x = stored, draw(120)[0]
     loaded = load_forest(path)
+    assert loaded.bags.share == forest.model_.bags.share != NoiseShare.unknown()
     for band in (False, True):
         asked = {"doses": [0.5, 2.0], "band": band}
         for ends in zip(
@@ -288,6 +338,14 @@ def test_files_keep_intervals_bit_for_bit(stored):
         ):
             np.testing.assert_array_equal(*ends)
     assert loaded.set_output(transform="pandas").effect_interval(x, 2.0)[0].name == "effect"
+
+
+def test_files_from_before_common_shares_go_by_the_units_own(stored, tmp_path):
+    container = read_container(stored[1])
+    metadata = json.loads(json.dumps(container.metadata))
+    del metadata["bags"]["share"]
+    write_container(tmp_path / "older.dose", metadata, dict(container.arrays))
+    assert load_forest(tmp_path / "older.dose").bags.share == NoiseShare.unknown()
 
 
 @pytest.mark.parametrize(

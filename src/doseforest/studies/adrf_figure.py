@@ -22,6 +22,7 @@ from doseforest.studies.tasks import AVERAGE_DOSES, Record, Task
 
 QUANTILES = (0.025, 0.5, 0.975)
 MEDIAN = "quantile 0.5"
+MARKS = ("commit", "drawn_from")  # of records that stay when a later run leaves them out
 MEAN_SLOPE = 0.2  # of the units' own lines: 0.2 E[x1^2 + x4]
 NOTE = (
     "Average curve over 1,000 new units on the paper's three designs with dense coefficients. "
@@ -44,20 +45,18 @@ def report(records: list[Record], request: Request) -> Report:
         [row, *(cell for own in designs for cell in cells(own, bands[row, own]))] for row in rows
     ]
     header = ["", *(f"{own}, {what}" for own in designs for what in ("error", "width"))]
-    commits = {own["design"]: own["commit"] for own in records if "commit" in own}
-    summary = [summary_of(*about, curves, commits) for about, curves in bands.items()]
+    marks = {own["design"]: {k: own[k] for k in MARKS if k in own} for own in records}
+    summary = [summary_of(*about, curves, marks) for about, curves in bands.items()]
     parts = [NOTE, "![average curves](adrf.png)", markdown_table(header, lines)]
     pictures = {"adrf.png": lambda path: draw(path, rows, designs, bands)}
     return Report("Average curves", parts, [], summary, pictures)
 
 
 def summary_of(
-    row: str, design: str, curves: FloatArray | None, commits: Mapping[str, str]
+    row: str, design: str, curves: FloatArray | None, marks: Mapping[str, Record]
 ) -> Record:
     """The numbers of a panel."""
-    about = {"design": design, "row": row}
-    if design in commits:
-        about["commit"] = commits[design]
+    about = {"design": design, "row": row, **marks.get(design, {})}
     if curves is None:
         return about
     quantiles = zip(QUANTILES, curves.round(4).tolist(), strict=True)

@@ -19,10 +19,10 @@ from doseforest.studies import (
     table1,
 )
 from doseforest.studies.coverage.study import CoverageStudy
-from doseforest.studies.kept_designs import commits_told, kept_records
+from doseforest.studies.kept_designs import commits_told, kept_records, marked
 from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
-from doseforest.studies.provenance import commit, results_folder, work_folder
+from doseforest.studies.provenance import results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
@@ -60,15 +60,15 @@ class Study:
         complete = len(tasks) == len(asked) and not failed
         if not self.keeps:
             return self.report(records, request), complete
-        name = commit()
-        together = [own | {"commit": name} for own in records]
+        together = marked(records)
         if request.only_designs:
             together += kept_records(self.keeps, request.designs or ())
             request = replace(request, designs=None)
             together.sort(key=lambda own: self.designs.index(own["design"]))
         report = self.report(together, request)
-        told = commits_told(together)
-        return replace(report, parts=[*report.parts, *told], merged=bool(told)), complete
+        every = {own["design"] for own in together} == set(self.designs)
+        parts = [*report.parts, *commits_told(together)]
+        return replace(report, parts=parts, merged=request.whole and every), complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ STUDIES: dict[str, AnyStudy] = {
         "errors on designs with a known truth",
         accuracy.tasks,
         accuracy.report,
-        tuple(SIZES),
+        accuracy.COLUMNS,
         keeps="accuracy.json",
     ),
     "colangelo-lee": Study(

@@ -13,7 +13,7 @@ from doseforest.studies.tasks import Record
 from doseforest.whole_files import write_text
 
 # What records of one group share.
-ABOUT = ("design", "n", "method", "row", "measure", "case", "commit")
+ABOUT = ("design", "n", "method", "row", "measure", "case", "commit", "drawn_from")
 LEFT_OUT = ("state", "data")  # of the store, not of the results
 SIGNIFICANT_DIGITS = 5
 

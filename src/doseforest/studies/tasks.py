@@ -86,6 +86,11 @@ def fingerprint(task: Task) -> str:
     return _fingerprint(task.design, task.n, task.seed)
 
 
+def design_digest(design: str) -> str:
+    """Digest of one draw of a design, which differs when the design was changed."""
+    return _fingerprint(design, 100, 0)
+
+
 @cache
 def _fingerprint(design: str, n: int, seed: int) -> str:
     data = EVERY_DESIGN[design].draw(n=n, seed=seed)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from doseforest.data.sampling import DRAW_BAG, SamplingPlan, draw, stream, uniform
 from doseforest.dtypes import FloatArray, IntArray
 
-FEWEST_SHARES = 80
+FEWEST_SHARES = 320  # of rows with a few contrasts each, which are much alike
 FEWEST_DEGREES = 5  # of freedom below the line, for a ratio to have a variance
 MOST_VARIANCE = 1e9  # of shares: anything is possible
 
@@ -70,7 +70,7 @@ def pool_shares(between: FloatArray, within: FloatArray, n_bags: int, bag_size: 
     centre, spread = _ratio_moments(n_bags, bag_size)
     ratio = float(np.clip(ratios.mean() / centre, 0.0, 1.0))
     apart = (float(ratios.var(ddof=1)) - ratio**2 * spread) / (centre**2 + spread)
-    return NoiseShare(1 - ratio, max(apart, 0.0))
+    return NoiseShare(1 - ratio, min(max(apart, 0.0), MOST_VARIANCE))
 
 
 def _ratio_moments(n_bags: int, bag_size: int) -> tuple[float, float]:

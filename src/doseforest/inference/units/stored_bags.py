@@ -91,8 +91,14 @@ def read_bags(
     with np.errstate(all="ignore"):
         means = forest.leaf_sums / np.maximum(forest.leaf_weights, np.float32(1e-6))[:, None]
     CHECKS.moderate(means.astype(np.float64), f"{PREFIX}/forest/leaf_sums")
-    share = NoiseShare(
-        CHECKS.number(values["share"], "mean", 0.0, 1.0),
-        CHECKS.number(values["share"], "variance", 0.0, MOST_VARIANCE),
+    return UnitBags(forest, basis, spread, outcomes, _share(values.get("share")))
+
+
+def _share(values: Any) -> NoiseShare:
+    """Shares of other units; files from before there were any go by a unit's own."""
+    if values is None:
+        return NoiseShare.unknown()
+    return NoiseShare(
+        CHECKS.number(values, "mean", 0.0, 1.0),
+        CHECKS.number(values, "variance", 0.0, MOST_VARIANCE),
     )
-    return UnitBags(forest, basis, spread, outcomes, share)
