@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest.baselines import KennedyCurve, cross_fitted_stack, dose_density
 from doseforest.baselines.cross_fitted_stack import cross_fit_stack, line_and_forest
+from doseforest.baselines.dose_density import dose_density as fitted_density
 from doseforest.baselines.kennedy_curve import curve_doses, local_lines
 from doseforest.smoothing.bandwidths import loo_bandwidth
 from doseforest.smoothing.kernels import KERNELS
@@ -138,6 +139,52 @@ def test_a_stack_prefers_the_member_that_predicts():
         stack = cross_fit_stack(line_and_forest(), X, target, n_folds=3, seed=0)
         assert stack.shares.sum() == pytest.approx(1.0)
         assert stack.shares[best] > 0.9
+
+
+def test_as_coded_the_nuisances_have_seen_their_rows():
+    X, dose, y = confounded(120)
+    model = KennedyCurve(as_coded=True, **LINES).fit(X, y, treatment=dose)
+    table = np.column_stack([X, dose])
+    seen = LinearRegression().fit(table, y).predict(table)
+    np.testing.assert_allclose(model.outcome_model_.observed, seen)
+    np.testing.assert_allclose(model.density_.centre, LinearRegression().fit(X, dose).predict(X))
+    assert np.isfinite(model.pseudo_outcomes_).all()
+    grid = np.linspace(-2.0, 2.0, 5)
+    averages = [LinearRegression().fit(table, y).predict(at(X, t)).mean() for t in grid]
+    np.testing.assert_allclose(model.outcome_model_.average(X, grid), averages)
+
+
+def at(X, dose):
+    return np.column_stack([X, np.full(len(X), dose)])
+
+
+def test_as_coded_forests_are_those_of_ranger():
+    few, all_of_them = line_and_forest(3, few_features=True)[1], line_and_forest(3)[1]
+    assert (few.max_features, few.min_samples_split, few.min_samples_leaf) == ("sqrt", 6, 1)
+    assert (all_of_them.max_features, all_of_them.min_samples_leaf) == (1.0, 5)
+
+
+def test_as_coded_densities_are_read_at_the_places_of_a_wider_table():
+    X, dose, _ = confounded(400)
+    centre, variance = X[:, 0], np.full(400, 1.0)
+    grid = np.linspace(dose.min(), dose.max(), 50)
+    right, coded = (
+        fitted_density(dose, centre, variance),
+        fitted_density(dose, centre, variance, misread_over=grid),
+    )
+
+    def table(values):  # places that R's density() has a sample's values at
+        spread = min(values.std(), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
+        margin = 3 * 0.9 * spread * len(values) ** -0.2
+        return np.linspace(values.min() - margin, values.max() + margin, 512)
+
+    z = dose - centre
+    everything = np.append(z, grid - centre[:, None])
+    expected = np.interp(z, table(everything), right.residual.density(table(z)))
+    # The bandwidths differ in what a quartile is, and tables in their steps.
+    np.testing.assert_allclose(coded.at(dose), expected, rtol=0.02)
+    weights = [own.average(grid).mean() / own.at(dose) for own in (right, coded)]
+    assert weights[1].max() < weights[0].max() / 5
 
 
 def test_blocks_do_not_change_averages(monkeypatch):

@@ -74,6 +74,7 @@ def cross_fit_stack(
     n_folds: int,
     seed: int,
     n_threads: int = 1,
+    in_sample: bool = False,
 ) -> CrossFittedStack:
     """Fit regressors without each fold and mix them by their squared error out of fold.
 
@@ -85,6 +86,8 @@ def cross_fit_stack(
     y : array of shape (n_rows,)
     n_threads : int
         Folds that are fitted side by side, one thread each; never changes the result.
+    in_sample : bool
+        Whether the mixture is then fitted to all rows, and asked about the rows it has seen.
 
     Examples
     --------
@@ -105,12 +108,22 @@ def cross_fit_stack(
 
     fitted = side_by_side(fit_without, range(n_folds), n_threads)
     shares = np.ones(1) if len(members) == 1 else convex_weights(predictions, y)
+    if in_sample:
+        whole = StackedRegressors(tuple(clone(member).fit(X, y) for member in members), shares)
+        return CrossFittedStack((whole,), np.zeros(len(y), dtype=folds.dtype), whole.predict(X))
     by_fold = tuple(StackedRegressors(own, shares) for own in fitted)
     return CrossFittedStack(by_fold, folds, predictions @ shares)
 
 
-def line_and_forest(seed: int = 0) -> list[Any]:
+def line_and_forest(seed: int = 0, *, few_features: bool = False) -> list[Any]:
     """A linear regression and a random forest; for the line, missing features are medians.
+
+    Parameters
+    ----------
+    few_features : bool
+        Whether the trees are those that the R package ranger grows by default: a split has the
+        choice among the root of the number of features, and every node of more than five rows is
+        split.
 
     Examples
     --------
@@ -118,5 +131,7 @@ def line_and_forest(seed: int = 0) -> list[Any]:
     ['Pipeline', 'RandomForestRegressor']
     """
     median = SimpleImputer(strategy="median", keep_empty_features=True)
-    forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=seed)
+    trees = {"max_features": "sqrt", "min_samples_split": 6}
+    trees = trees if few_features else {"min_samples_leaf": 5}
+    forest = RandomForestRegressor(100, random_state=seed, **trees)
     return [make_pipeline(median, LinearRegression()), forest]

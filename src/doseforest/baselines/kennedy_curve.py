@@ -60,7 +60,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
     doses and interpolated, and the bandwidth has the least leave-one-out error, here from sums
     over a lattice of doses in time O(n). Unlike there, what is said of a row comes from fits
     without its fold: a forest that has seen an outcome leaves next to no residual of it, and with
-    it goes the correction.
+    it goes the correction. `as_coded` is for comparisons with numbers that their code has given.
 
     Parameters
     ----------
@@ -76,6 +76,11 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         Of the local line; by default chosen by leaving one out.
     n_doses : int, default=100
         Doses of the grid on which averages over units are taken.
+    as_coded : bool, default=False
+        Do as the authors' package npcausal does: nuisances have seen the rows that they are asked
+        about (folds serve the shares of the mixture alone), the default forest is that of ranger,
+        and densities are read at the places of a wider table, see `dose_density.misread`, which
+        makes their weights milder.
     random_state : int, default=0
         Seed of the folds and the default models.
     n_jobs : int, default=1
@@ -113,6 +118,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         n_folds: int = 5,
         bandwidth: float | None = None,
         n_doses: int = 100,
+        as_coded: bool = False,
         random_state: int = 0,
         n_jobs: int = 1,
     ) -> None:
@@ -121,6 +127,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.n_folds = n_folds
         self.bandwidth = bandwidth
         self.n_doses = n_doses
+        self.as_coded = as_coded
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -136,8 +143,9 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         location = self._cross_fit(self.treatment_model, rows.features, dose)
         squares = (dose - location.observed) ** 2
         scale = self._cross_fit(self.treatment_model, rows.features, squares)
-        self.density_ = dose_density(dose, location.observed, scale.observed)
         grid = np.linspace(dose.min(), dose.max(), int(self.n_doses))
+        misread_over = grid if self.as_coded else None
+        self.density_ = dose_density(dose, location.observed, scale.observed, misread_over)
         self.pseudo_outcomes_ = pseudo_outcomes(
             dose,
             rows.outcome - self.outcome_model_.observed,
@@ -162,9 +170,16 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, model: Any, X: FloatArray, y: FloatArray) -> CrossFittedStack:
         seed = int(self.random_state)
-        members = line_and_forest(seed) if model is None else [model]
-        n_folds, n_threads = int(self.n_folds), thread_count(self.n_jobs)
-        return cross_fit_stack(members, X, y, n_folds=n_folds, seed=seed, n_threads=n_threads)
+        default = line_and_forest(seed, few_features=self.as_coded)
+        return cross_fit_stack(
+            default if model is None else [model],
+            X,
+            y,
+            n_folds=int(self.n_folds),
+            seed=seed,
+            n_threads=thread_count(self.n_jobs),
+            in_sample=self.as_coded,
+        )
 
 
 def pseudo_outcomes(
