@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.corrections.parts import out_of_bag, own_out_of_bag
+from doseforest.inference.changes.changes import fold_variance
 from doseforest.inference.changes.moves import Move, shift_contrast, shift_of, slope_contrast
 from doseforest.inference.changes.representers import known_part
 from doseforest.inference.changes.riesz import fit_riesz_terms, representer
@@ -217,6 +218,25 @@ def test_residuals_alone_find_derivative_and_shift(blind):
     assert (slope.n, slope.representer) == (1500, "regression")
     assert 0 < shift.held < 0.01
     assert shift.interval()[0] < shift.value < shift.interval()[1]
+
+
+def test_standard_errors_know_the_draws_of_folds(blind):
+    scores = blind._slope_scores()
+    draws, residual = scores.representer.draws, scores.values - scores.values.mean()
+    assert len(draws) == 3
+    np.testing.assert_allclose(draws.mean(axis=0), scores.representer.values)
+    assert scores.fold_variance > 0
+    alone = residual.std(ddof=1) / np.sqrt(len(residual))
+    total = np.sqrt(alone**2 + scores.fold_variance)
+    assert scores.average().standard_error == pytest.approx(total, rel=1e-6)
+    assert scores.of_outcomes().fold_variance == scores.fold_variance
+
+
+def test_the_variance_of_draws_is_that_of_their_mean():
+    # Corrections of 1, 2 and 3 by draw, whatever the weights: a variance of 1, over three.
+    draws = np.array([[1.0], [2.0], [3.0]]) * np.ones((3, 4))
+    assert fold_variance(draws, np.ones(4), np.array([1.0, 0.0, 2.0, 5.0])) == pytest.approx(1 / 3)
+    assert fold_variance(draws[:1], np.ones(4)) == 0.0
 
 
 def test_a_right_outcome_model_needs_no_representer():

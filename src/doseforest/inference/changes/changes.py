@@ -3,7 +3,8 @@
 The score of a unit is sum_k c_k mu(d_k(T_i), X_i) + a(T_i, X_i) e_i: what the out-of-bag curves
 say, and the residual at the observed dose times the representer of the average. Their mean is
 root-n consistent where either the curves or the representer are right, and needs no dose that units
-could not have had: only doses a little away from their own.
+could not have had: only doses a little away from their own. Standard errors know the units' scores
+and the draws of folds that representers are means over.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class ChangeScores:
     contrast: Contrast
     representer: Representer
     rows: TrainingRows
+    fold_variance: float  # of the average, for the folds that were drawn and not others
 
     def of_outcomes(self) -> ChangeScores:
         """Scores of the outcome after the change: to what changes the outcome itself is added."""
@@ -78,7 +80,7 @@ class ChangeScores:
         full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
         return AverageChange(
             float(found.mean[0]),
-            float(found.error[0]),
+            float(np.sqrt(found.error[0] ** 2 + self.fold_variance)),
             n=rows.n_rows,
             held=float(np.average(~full, weights=rows.weights)),
             representer=self.representer.source,
@@ -116,7 +118,13 @@ class Changes:
             support=dose_support(rows.dose, rows.weights),
         )
         said = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
-        return ChangeScores(said + found.values * self.residual, contrast, found, rows)
+        return ChangeScores(
+            said + found.values * self.residual,
+            contrast,
+            found,
+            rows,
+            fold_variance(found.draws, self.residual, rows.weights),
+        )
 
 
 def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
@@ -148,6 +156,22 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         for seed in range(plan.seed, plan.seed + n_draws(rows.n_rows) * SEED_STEP, SEED_STEP)
     )
     return Changes(parts, plan, rows.y - observed, levels, draws, _known(rows, plan))
+
+
+def fold_variance(
+    draws: FloatArray, residual: FloatArray, weights: FloatArray | None = None
+) -> float:
+    """Variance of the mean correction over draws of folds, (n_draws, n_rows); 0 of less than two.
+
+    Examples
+    --------
+    >>> fold_variance(np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(2))  # corrections of 1 and 2
+    0.25
+    """
+    if len(draws) < 2:
+        return 0.0
+    corrections = np.average(draws * residual, axis=1, weights=weights)
+    return float(corrections.var(ddof=1) / len(draws))
 
 
 def n_draws(n_rows: int) -> int:

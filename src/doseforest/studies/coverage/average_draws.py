@@ -83,19 +83,16 @@ def cheap_forest(outcome_model: Any = "products", density: Any = "entropy") -> A
 def draw_changes(
     design: str, n: int, seed: int, *, outcome_model: Any = "products", delta: float = 1.0
 ) -> Record:
-    """A shift by `delta`, the average derivative and the average curve at the median dose."""
+    """A shift by `delta`, the average derivative, and the average curve, corrected for bias."""
     data = COVERAGE_DESIGNS[design].draw(n=n, seed=seed)
     forest = _fitted(cheap_forest(outcome_model), data)
     shift, slope = change_truths(data, delta, TRUTH_SEED + seed)
-    median = float(np.median(data.treatment))
-    average = forest.average_dose_response([median], bias_correction=True)
-    level = AverageEffect(average.values[0], average.standard_errors[0], average.degrees[0])
-    found = {
-        "shift": (forest.shift_effect(delta), shift),
-        "derivative": (forest.average_derivative(), slope),
-        "average curve": (level, population_average(data, [median], TRUTH_SEED + seed)[0]),
+    curve = _curve_record(forest, data, design, seed, bias_correction=True)
+    return {
+        "shift": _record(forest.shift_effect(delta), shift),
+        "derivative": _record(forest.average_derivative(), slope),
+        "average curve": {**curve["curve"], "band": curve["band"]},
     }
-    return {name: _record(own, exact) for name, (own, exact) in found.items()}
 
 
 def draw_curve(
@@ -110,6 +107,12 @@ def draw_curve(
     """Error of the average curve at one dose, and whether its band covers all doses, one draw."""
     data = COVERAGE_DESIGNS[design].draw(n=n, seed=seed)
     forest = _fitted(cheap_forest(outcome_model, density), data)
+    return _curve_record(forest, data, design, seed, bias_correction=bias_correction)
+
+
+def _curve_record(
+    forest: Any, data: Simulation, design: str, seed: int, *, bias_correction: bool
+) -> Record:
     place = AVERAGE_AT.get(design, float(np.median(data.treatment)))
     doses = np.append(np.linspace(data.doses[0], data.doses[-1], N_BAND), place)
     exact = population_average(data, doses, TRUTH_SEED + seed)
