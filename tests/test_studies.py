@@ -15,7 +15,7 @@ from doseforest.simulation import DESIGNS
 from doseforest.studies import (
     ablation_variants,
     adrf_figure,
-    kept_designs,
+    kept_results,
     readme,
     registry,
     scaling,
@@ -164,10 +164,10 @@ def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
         tasks = table1.tasks(request)
         return {
             name: len({task.seed for task in tasks if task.method == name})
-            for name in ("boosting", "doseforest", "econml")
+            for name in ("boosting", "random_forest", "econml")
         }
 
-    assert counts(Request()) == {"boosting": 100, "doseforest": 25, "econml": 8}
+    assert counts(Request()) == {"boosting": 100, "random_forest": 25, "econml": 8}
     assert set(counts(Request(simulations=30)).values()) == {30}
     assert {task.design for task in table1.tasks(Request())} == set(table1.COLUMNS)
     assert min(task.seed for task in table1.tasks(Request())) == FIRST_SEED
@@ -237,16 +237,16 @@ def test_the_table_of_the_readme_has_one_place():
 # Several sittings
 
 
-def toy_study(monkeypatch, tmp_path, commit):
-    """Two data sets of Table 1 with the exact average curve alone; published under a commit."""
-    monkeypatch.setattr(kept_designs, "results_folder", lambda: tmp_path)
+def toy_study(monkeypatch, tmp_path, commit, method="adrf"):
+    """Two data sets of Table 1 with one quick method alone; published under a commit."""
+    monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path)
     monkeypatch.setattr(registry, "work_folder", lambda: tmp_path / "work")
-    monkeypatch.setattr(kept_designs, "commit", lambda: commit)
+    monkeypatch.setattr(kept_results, "commit", lambda: commit)
 
     def tasks(request):
         asked = request.designs or PUBLISHED[:2]
         return [
-            Task("adrf", own, 100, seed, "new_units_and_average")
+            Task(method, own, 100, seed, "new_units_and_average")
             for own in asked
             for seed in (0, 1)
         ]
@@ -281,11 +281,29 @@ def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch,
     assert {own["commit"] for own in last.records} == {"second"}
 
 
+def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
+    study = toy_study(monkeypatch, tmp_path, "first")
+    whole, _ = study.run(Request(processes=1), Clock())
+    (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
+    study = toy_study(monkeypatch, tmp_path, "second", method="zero")
+    again, complete = study.run(Request(methods=("zero",), processes=1), Clock())
+    assert complete
+    assert again.merged
+    assert {(own["row"], own["commit"]) for own in again.records} == {
+        ("ADRF only", "first"),
+        ("zero", "second"),
+    }
+    names = ", ".join(PUBLISHED[:2])
+    assert again.parts[-1] == (
+        f"Reported at commit second: {names} (zero). At commit first: {names} (ADRF only)."
+    )
+
+
 def test_data_sets_whose_design_has_changed_are_not_kept(monkeypatch, tmp_path):
     study = toy_study(monkeypatch, tmp_path, "first")
     whole, _ = study.run(Request(processes=1), Clock())
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
-    monkeypatch.setattr(kept_designs, "design_digest", lambda name: "another")
+    monkeypatch.setattr(kept_results, "design_digest", lambda name: "another")
     again, _ = study.run(Request(designs=PUBLISHED[1:2], processes=1), Clock())
     assert {own["design"] for own in again.records} == {PUBLISHED[1]}
     assert not again.merged  # it would leave a column empty

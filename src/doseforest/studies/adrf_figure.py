@@ -45,7 +45,7 @@ def report(records: list[Record], request: Request) -> Report:
         [row, *(cell for own in designs for cell in cells(own, bands[row, own]))] for row in rows
     ]
     header = ["", *(f"{own}, {what}" for own in designs for what in ("error", "width"))]
-    marks = {own["design"]: {k: own[k] for k in MARKS if k in own} for own in records}
+    marks = {(own["row"], own["design"]): {k: own[k] for k in MARKS if k in own} for own in records}
     summary = [summary_of(*about, curves, marks) for about, curves in bands.items()]
     parts = [NOTE, "![average curves](adrf.png)", markdown_table(header, lines)]
     pictures = {"adrf.png": lambda path: draw(path, rows, designs, bands)}
@@ -53,10 +53,10 @@ def report(records: list[Record], request: Request) -> Report:
 
 
 def summary_of(
-    row: str, design: str, curves: FloatArray | None, marks: Mapping[str, Record]
+    row: str, design: str, curves: FloatArray | None, marks: Mapping[tuple[str, str], Record]
 ) -> Record:
     """The numbers of a panel."""
-    about = {"design": design, "row": row, **marks.get(design, {})}
+    about = {"design": design, "row": row, **marks.get((row, design), {})}
     if curves is None:
         return about
     quantiles = zip(QUANTILES, curves.round(4).tolist(), strict=True)

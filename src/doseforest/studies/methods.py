@@ -170,7 +170,7 @@ METHODS: dict[str, Method | Ablation] = {
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=SOME,
+        draws=FEW,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",

@@ -19,7 +19,7 @@ from doseforest.studies import (
     table1,
 )
 from doseforest.studies.coverage.study import CoverageStudy
-from doseforest.studies.kept_designs import commits_told, kept_records, marked
+from doseforest.studies.kept_results import commits_told, kept_records, marked
 from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS
 from doseforest.studies.provenance import results_folder, work_folder
@@ -42,7 +42,7 @@ class Study:
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
     takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
-    keeps: str = ""  # published file whose designs stay where a run leaves them out
+    keeps: str = ""  # published file whose designs and rows stay where a run leaves them out
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -61,9 +61,9 @@ class Study:
         if not self.keeps:
             return self.report(records, request), complete
         together = marked(records)
-        if request.only_designs:
-            together += kept_records(self.keeps, request.designs or ())
-            request = replace(request, designs=None)
+        if request.only_parts:
+            together += kept_records(self.keeps, together)
+            request = request.all_parts
             together.sort(key=lambda own: self.designs.index(own["design"]))
         report = self.report(together, request)
         every = {own["design"] for own in together} == set(self.designs)

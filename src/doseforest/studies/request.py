@@ -29,13 +29,20 @@ class Request:
         return all(part is None for part in parts)
 
     @property
-    def only_designs(self) -> bool:
-        """Whether nothing but designs is left out.
+    def only_parts(self) -> bool:
+        """Whether nothing but designs or methods is left out.
 
-        >>> Request(designs=("steps",)).only_designs, Request().only_designs
-        (True, False)
+        >>> Request(designs=("steps",)).only_parts, Request(methods=("zero",)).only_parts
+        (True, True)
+        >>> Request(methods=("zero",), seed=1).only_parts, Request().only_parts
+        (False, False)
         """
-        return self.designs is not None and replace(self, designs=None).whole
+        return not self.whole and self.all_parts.whole
+
+    @property
+    def all_parts(self) -> Request:
+        """The same of all designs and methods."""
+        return replace(self, designs=None, methods=None)
 
     def seeds(self, simulations: int) -> range:
         """Seeds of the simulations, of which the study has so many by default.
