@@ -8,25 +8,21 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest as LocalForest
 from spark_here import needs_spark
+from test_spark_estimator import SMALL as ONE_DOSE
+from test_spark_estimator import frame_of
 
 pytestmark = needs_spark
 
 N_ROWS = 800
 DOSES = [[0.0, 0.0], [4.0, 0.0], [4.0, 4.0]]
 SMALL = {
-    "nTrees": 12,
-    "nuisanceTrees": 6,
-    "nFolds": 3,
-    "nRounds": 1,
-    "leafSizes": [30],
+    **{key: value for key, value in ONE_DOSE.items() if key not in ("treatmentCol", "overlap")},
     "featureCols": ["a", "b"],
     "treatmentCols": ["express", "premium"],
     "labelCol": "orders",
-    "rowIdCol": "user",
     "doses": DOSES,
     "baseline": [0.0, 0.0],
 }
-
 ONE = {"treatmentCols": None, "treatmentCol": "express", "doses": None, "baseline": None}
 
 
@@ -44,12 +40,6 @@ def columns_of_rows(n=N_ROWS, seed=0):
     names = ("a", "b", "express", "premium", "orders", "slope")
     columns = dict(zip(names, (*x.T, first, second, orders, slope), strict=True))
     return columns | {"user": np.arange(n)}
-
-
-def frame_of(spark, columns, n_partitions=2):
-    import pyarrow as pa
-
-    return spark.createDataFrame(pa.table(columns)).repartition(n_partitions, "user")
 
 
 def estimator(**changed):
