@@ -164,10 +164,11 @@ def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
         tasks = table1.tasks(request)
         return {
             name: len({task.seed for task in tasks if task.method == name})
-            for name in ("boosting", "random_forest", "econml")
+            for name in ("doseforest", "boosting", "kennedy", "econml")
         }
 
-    assert counts(Request()) == {"boosting": 100, "random_forest": 25, "econml": 8}
+    own = {"doseforest": 100, "boosting": 100, "kennedy": 25, "econml": 8}
+    assert counts(Request()) == own
     assert set(counts(Request(simulations=30)).values()) == {30}
     assert {task.design for task in table1.tasks(Request())} == set(table1.COLUMNS)
     assert min(task.seed for task in table1.tasks(Request())) == FIRST_SEED
@@ -237,17 +238,19 @@ def test_the_table_of_the_readme_has_one_place():
 # Several sittings
 
 
-def toy_study(monkeypatch, tmp_path, commit, method="adrf"):
-    """Two data sets of Table 1 with one quick method alone; published under a commit."""
+def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",)):
+    """Two data sets of Table 1 with quick methods alone; published under a commit."""
     monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path)
     monkeypatch.setattr(registry, "work_folder", lambda: tmp_path / "work")
     monkeypatch.setattr(kept_results, "commit", lambda: commit)
+    monkeypatch.setattr(registry, "commit", lambda: commit)
 
     def tasks(request):
         asked = request.designs or PUBLISHED[:2]
         return [
             Task(method, own, 100, seed, "new_units_and_average")
             for own in asked
+            for method in request.methods or methods
             for seed in (0, 1)
         ]
 
@@ -282,21 +285,29 @@ def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch,
 
 
 def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
-    study = toy_study(monkeypatch, tmp_path, "first")
+    methods = ("adrf", "zero")
+    study = toy_study(monkeypatch, tmp_path, "first", methods)
+    only_zero = Request(methods=("zero",), processes=1)
+    alone, _ = study.run(only_zero, Clock())
+    assert not alone.merged  # nothing is published yet: it would be a table of one row
     whole, _ = study.run(Request(processes=1), Clock())
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
-    study = toy_study(monkeypatch, tmp_path, "second", method="zero")
-    again, complete = study.run(Request(methods=("zero",), processes=1), Clock())
+    study = toy_study(monkeypatch, tmp_path, "second", methods)
+    again, complete = study.run(Request(methods=("adrf",), processes=1), Clock())
     assert complete
     assert again.merged
+    assert [own["row"] for own in again.records] == [own["row"] for own in whole.records]
     assert {(own["row"], own["commit"]) for own in again.records} == {
-        ("ADRF only", "first"),
-        ("zero", "second"),
+        ("ADRF only", "second"),
+        ("zero", "first"),
     }
     names = ", ".join(PUBLISHED[:2])
     assert again.parts[-1] == (
-        f"Reported at commit second: {names} (zero). At commit first: {names} (ADRF only)."
+        f"Reported at commit second: {names} (ADRF only). At commit first: {names} (zero)."
     )
+    monkeypatch.setattr(kept_results, "design_digest", lambda name: "another")
+    changed, _ = study.run(only_zero, Clock())
+    assert not changed.merged  # its other row is of designs that are no more
 
 
 def test_data_sets_whose_design_has_changed_are_not_kept(monkeypatch, tmp_path):

@@ -19,7 +19,8 @@ def marked(records: list[Record]) -> list[Record]:
 def kept_records(file: str, ran: list[Record]) -> list[Record]:
     """Published records of the rows and data sets that a run leaves out.
 
-    Those whose design has changed since, or is not known, are not among them.
+    Those whose design has changed since, or is not known, are not among them. A method that has
+    changed must be run anew: its published rows stay as well as those of any other.
     """
     anew = {(own["design"], own["row"]) for own in ran}
     path = results_folder() / file
@@ -35,35 +36,33 @@ def kept_records(file: str, ran: list[Record]) -> list[Record]:
     ]
 
 
-def commits_told(records: list[Record]) -> list[str]:
-    """A sentence on what was reported at which commit, where these are several.
+def commits_told(records: list[Record], now: str) -> list[str]:
+    """A sentence on what was reported at which commit, unless all of it is of `now`.
 
     Examples
     --------
-    >>> commits_told([
-    ...     {"design": "steps", "row": "zero", "commit": "abc"},
-    ...     {"design": "waves", "row": "zero", "commit": "abd"}])
+    >>> zero = {"design": "steps", "row": "zero", "commit": "abc"}
+    >>> commits_told([zero, {**zero, "design": "waves", "commit": "abd"}], "abd")
     ['Reported at commit abc: steps. At commit abd: waves.']
-    >>> commits_told([
-    ...     {"design": "steps", "row": "zero", "commit": "abc"},
-    ...     {"design": "steps", "row": "one", "commit": "abd"}])
+    >>> commits_told([zero, {**zero, "row": "one", "commit": "abd"}], "abd")
     ['Reported at commit abc: steps (zero). At commit abd: steps (one).']
-    >>> commits_told([{"design": "steps", "row": "zero", "commit": "abc"}])
-    []
+    >>> commits_told([zero], "abd"), commits_told([zero], "abc")
+    (['Reported at commit abc: steps.'], [])
     """
     rows: dict[str, dict[str, list[str]]] = {}  # by commit and design
     for own in records:
         named = rows.setdefault(own["commit"], {}).setdefault(own["design"], [])
         if own["row"] not in named:
             named.append(own["row"])
-    if len(rows) < 2:
+    if set(rows) <= {now}:
         return []
     times = Counter(design for designs in rows.values() for design in designs)
     texts = []
     for name, designs in rows.items():
-        told: dict[str, list[str]] = {}  # designs of the same rows, which go without saying if all
+        told: dict[str, list[str]] = {}  # designs by what is said of their rows
         for design, named in designs.items():
-            told.setdefault(f" ({', '.join(named)})" * (times[design] > 1), []).append(design)
+            which = f" ({', '.join(named)})" if times[design] > 1 else ""
+            told.setdefault(which, []).append(design)
         parts = "; ".join(", ".join(own) + which for which, own in told.items())
         texts.append(f"commit {name}: {parts}.")
     return ["Reported at " + " At ".join(texts)]

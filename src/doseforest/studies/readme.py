@@ -13,6 +13,7 @@ from doseforest.studies.methods import ALGORITHM, EXACT_AVERAGE, OURS, OUTCOME
 from doseforest.studies.provenance import CLONE, results_folder
 from doseforest.studies.scores import MISSING, digits
 from doseforest.studies.settings import PRINTED, PUBLISHED, SPARSE
+from doseforest.studies.table1 import range_text
 from doseforest.whole_files import write_text
 
 START, END = "<!-- made by `make readme` from table1.json -->\n", "<!-- end -->"
@@ -29,16 +30,16 @@ def readme_table(results: dict[str, Any]) -> str:
         What `table1.json` holds.
     """
     means: dict[str, dict[str, str]] = {}
-    draws: dict[str, int] = {}
+    draws: dict[str, list[int]] = {}
     for group in results["results"]:
         row = group["row"]
         means.setdefault(row, {})[group["design"]] = digits(simulation_mean(group["rms"]).mean)
-        draws[row] = len(group["rms"])
+        draws.setdefault(row, []).append(len(group["rms"]))
     others = [row for row in means if row not in TOLD]
     lines = [
         [
             named(row),
-            str(draws[row]),
+            range_text(draws[row]),
             *(means[row].get(own, MISSING) for own in (*PUBLISHED, *SPARSE)),
         ]
         for row in (*(row for row in TOLD if row in means), *others)

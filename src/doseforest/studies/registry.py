@@ -21,8 +21,8 @@ from doseforest.studies import (
 from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.kept_results import commits_told, kept_records, marked
 from doseforest.studies.marketplace.study import MarketplaceStudy
-from doseforest.studies.methods import METHODS
-from doseforest.studies.provenance import results_folder, work_folder
+from doseforest.studies.methods import METHODS, ROWS, Method
+from doseforest.studies.provenance import commit, results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
 from doseforest.studies.report import Report
@@ -64,11 +64,21 @@ class Study:
         if request.only_parts:
             together += kept_records(self.keeps, together)
             request = request.all_parts
-            together.sort(key=lambda own: self.designs.index(own["design"]))
+            order = {row: place for place, row in enumerate(ROWS)}
+            together.sort(key=lambda own: (self.designs.index(own["design"]), order[own["row"]]))
         report = self.report(together, request)
-        every = {own["design"] for own in together} == set(self.designs)
-        parts = [*report.parts, *commits_told(together)]
-        return replace(report, parts=parts, merged=request.whole and every), complete
+        parts = [*report.parts, *commits_told(together, commit())]
+        return replace(report, parts=parts, merged=self._has_all(together, request)), complete
+
+    def _has_all(self, records: list[Record], request: Request) -> bool:
+        """Whether records may take the place of the published ones: a whole table, and no more."""
+        wanted = {
+            (task.design, row)
+            for task in self.tasks(request)
+            if isinstance(method := METHODS[task.method], Method)
+            for row in method.rows
+        }
+        return request.whole and {(own["design"], own["row"]) for own in records} == wanted
 
 
 @dataclass(frozen=True, slots=True)

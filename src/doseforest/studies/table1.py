@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from doseforest.evaluation import SimulationMean
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import (
@@ -77,7 +80,7 @@ def draws_of(method: str) -> int:
     return own.draws if isinstance(own, Method) else 0
 
 
-FAST = tuple(name for name in TABLE if name == TABLE[0] or draws_of(name) == MANY)  # and ours
+FAST = tuple(name for name in TABLE if draws_of(name) == MANY)
 
 
 def report(records: list[Record], request: Request) -> Report:
@@ -121,8 +124,18 @@ def draws_and_seconds(scores: Scores, row: str) -> list[str]:
     own = [record for record in scores.records if record["row"] == row]
     seconds = sum(record["fit_seconds"] for record in own) / len(own)
     is_part = row in (OUTCOME, CONSTANT, ALGORITHM_OUTCOME)  # of a fit that another row has
-    draws = len({record["seed"] for record in own})
-    return [str(draws), MISSING if is_part else f"{seconds:.1f}"]
+    draws = Counter(record["design"] for record in own)
+    return [range_text(draws.values()), MISSING if is_part else f"{seconds:.1f}"]
+
+
+def range_text(counts: Iterable[int]) -> str:
+    """The least and the largest of some numbers, or the one that all are.
+
+    >>> range_text([8, 25, 25]), range_text([8, 8])
+    ('8-25', '8')
+    """
+    found = sorted(set(counts))
+    return "-".join(map(str, dict.fromkeys((found[0], found[-1]))))
 
 
 def cell(scores: Scores, design: str, size: int, row: str) -> str:
