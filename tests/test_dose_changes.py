@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -221,22 +222,28 @@ def test_residuals_alone_find_derivative_and_shift(blind):
 
 
 def test_standard_errors_know_the_draws_of_folds(blind):
-    scores = blind._slope_scores()
-    draws, residual = scores.representer.draws, scores.values - scores.values.mean()
-    assert len(draws) == 3
-    np.testing.assert_allclose(draws.mean(axis=0), scores.representer.values)
-    assert scores.fold_variance > 0
-    alone = residual.std(ddof=1) / np.sqrt(len(residual))
-    total = np.sqrt(alone**2 + scores.fold_variance)
+    changes, scores = blind._changes(), blind._slope_scores()
+    alone = [
+        replace(changes, draws=(own,)).scores(scores.contrast).values.mean()
+        for own in changes.draws
+    ]
+    assert len(set(alone)) == 3
+    assert np.mean(alone) == pytest.approx(scores.values.mean(), rel=1e-9)
+    variance, degrees = scores.fold_variance
+    assert (variance, degrees) == (pytest.approx(np.var(alone, ddof=1) / 3), 2.0)
+    of_units = scores.values.var(ddof=1) / len(scores.values)
+    assert 0 < variance < of_units
+    total = np.sqrt(of_units + variance)
     assert scores.average().standard_error == pytest.approx(total, rel=1e-6)
     assert scores.of_outcomes().fold_variance == scores.fold_variance
 
 
-def test_the_variance_of_draws_is_that_of_their_mean():
-    # Corrections of 1, 2 and 3 by draw, whatever the weights: a variance of 1, over three.
-    draws = np.array([[1.0], [2.0], [3.0]]) * np.ones((3, 4))
-    assert fold_variance(draws, np.ones(4), np.array([1.0, 0.0, 2.0, 5.0])) == pytest.approx(1 / 3)
-    assert fold_variance(draws[:1], np.ones(4)) == 0.0
+def test_the_variance_of_draws_has_the_weights_of_the_rows():
+    draws = np.array([[1.0, 9.0, 0.0], [2.0, 5.0, 1.0], [3.0, -4.0, 5.0]])
+    found = fold_variance(draws, np.array([2.0, 7.0, 8 / 3]), np.array([1.0, 0.0, 3.0]))
+    corrections = (2.0 * draws[:, 0] + 8.0 * draws[:, 2]) / 4.0
+    assert found == (pytest.approx(corrections.var(ddof=1) / 3), 2.0)
+    assert fold_variance(draws[:1], np.ones(3)) == (0.0, np.inf)
 
 
 def test_a_right_outcome_model_needs_no_representer():
@@ -268,6 +275,7 @@ def test_known_densities_are_used():
     forest = plain_forest(density=lambda X, doses: np.full(doses.shape, 0.5), baseline=1.0)
     forest.fit(x, dose + x[:, 0], treatment=dose)
     assert forest.shift_effect(0.3, at_edge="stay").representer == "known density"
+    assert forest._slope_scores().fold_variance == (0.0, np.inf)  # without folds
     assert forest.shift_effect(0.3).representer == "known density and regression"
     assert forest.average_derivative().representer == "known density"
     forest = plain_forest(density=np.full(300, 0.5), baseline=1.0)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from doseforest.baselines import KennedyCurve, cross_fitted_stack, dose_density
 from doseforest.baselines.cross_fitted_stack import cross_fit_stack, line_and_forest
@@ -158,15 +159,17 @@ def at(X, dose):
     return np.column_stack([X, np.full(len(X), dose)])
 
 
-def test_as_coded_forests_are_those_of_ranger():
-    few, all_of_them = line_and_forest(3, few_features=True)[1], line_and_forest(3)[1]
-    assert (few.max_features, few.min_samples_split, few.min_samples_leaf) == ("sqrt", 6, 1)
-    assert (all_of_them.max_features, all_of_them.min_samples_leaf) == (1.0, 5)
+def test_as_coded_needs_a_dose_that_is_not_repeated():
+    X, dose, y = confounded(60)
+    model = KennedyCurve(as_coded=True, treatment_model=DecisionTreeRegressor())
+    with pytest.raises(ValueError, match="'treatment_model' parameter must leave something"):
+        model.fit(X, y, treatment=dose)
 
 
-def test_as_coded_densities_are_read_at_the_places_of_a_wider_table():
-    X, dose, _ = confounded(400)
-    centre, variance = X[:, 0], np.full(400, 1.0)
+@pytest.mark.parametrize("n", [400, 2500])
+def test_as_coded_densities_are_read_at_the_places_of_a_wider_table(n):
+    X, dose, _ = confounded(n)
+    centre, variance = X[:, 0], np.ones(n)
     grid = np.linspace(dose.min(), dose.max(), 50)
     right, coded = (
         fitted_density(dose, centre, variance),

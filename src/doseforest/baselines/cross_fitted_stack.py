@@ -40,11 +40,11 @@ class StackedRegressors:
 
 @dataclass(frozen=True, slots=True)
 class CrossFittedStack:
-    """A stack for each fold that has not seen it."""
+    """A stack for each fold that has not seen it; or one for all rows, which has seen them."""
 
     by_fold: tuple[StackedRegressors, ...]
     folds: IntArray  # (n_rows,)
-    observed: FloatArray  # (n_rows,) predictions out of fold
+    observed: FloatArray  # (n_rows,) predictions of each row by the stack of its fold
 
     @property
     def shares(self) -> FloatArray:
@@ -52,7 +52,7 @@ class CrossFittedStack:
         return self.by_fold[0].shares
 
     def average(self, X: FloatArray, grid: FloatArray) -> FloatArray:
-        """Mean of the training rows' predictions, out of fold, at each dose, (n_doses,).
+        """Mean of the training rows' predictions, by their folds' stacks, at each dose, (n_doses,).
 
         The last column that the members were fitted on is the dose; X has the others.
         """
@@ -106,8 +106,9 @@ def cross_fit_stack(
             predictions[out, column] = member.predict(X[out])
         return own
 
-    fitted = side_by_side(fit_without, range(n_folds), n_threads)
-    shares = np.ones(1) if len(members) == 1 else convex_weights(predictions, y)
+    alone = len(members) == 1
+    fitted = [] if alone and in_sample else side_by_side(fit_without, range(n_folds), n_threads)
+    shares = np.ones(1) if alone else convex_weights(predictions, y)
     if in_sample:
         whole = StackedRegressors(tuple(clone(member).fit(X, y) for member in members), shares)
         return CrossFittedStack((whole,), np.zeros(len(y), dtype=folds.dtype), whole.predict(X))
@@ -115,15 +116,15 @@ def cross_fit_stack(
     return CrossFittedStack(by_fold, folds, predictions @ shares)
 
 
-def line_and_forest(seed: int = 0, *, few_features: bool = False) -> list[Any]:
+def line_and_forest(seed: int = 0, *, like_ranger: bool = False) -> list[Any]:
     """A linear regression and a random forest; for the line, missing features are medians.
 
     Parameters
     ----------
-    few_features : bool
-        Whether the trees are those that the R package ranger grows by default: a split has the
-        choice among the root of the number of features, and every node of more than five rows is
-        split.
+    like_ranger : bool
+        Whether the trees are those that the R package ranger grows by default, though fewer: a
+        split has the choice among the root of the number of features, and every node of more than
+        five rows is split.
 
     Examples
     --------
@@ -132,6 +133,6 @@ def line_and_forest(seed: int = 0, *, few_features: bool = False) -> list[Any]:
     """
     median = SimpleImputer(strategy="median", keep_empty_features=True)
     trees = {"max_features": "sqrt", "min_samples_split": 6}
-    trees = trees if few_features else {"min_samples_leaf": 5}
+    trees = trees if like_ranger else {"min_samples_leaf": 5}
     forest = RandomForestRegressor(100, random_state=seed, **trees)
     return [make_pipeline(median, LinearRegression()), forest]

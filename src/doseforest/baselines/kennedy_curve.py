@@ -77,10 +77,12 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
     n_doses : int, default=100
         Doses of the grid on which averages over units are taken.
     as_coded : bool, default=False
-        Do as the authors' package npcausal does: nuisances have seen the rows that they are asked
-        about (folds serve the shares of the mixture alone), the default forest is that of ranger,
-        and densities are read at the places of a wider table, see `dose_density.misread`, which
-        makes their weights milder.
+        Do as the authors' package npcausal does with learners "glm" and "ranger": nuisances have
+        seen the rows that they are asked about (folds serve the shares of the mixture alone, ten
+        there), forests are ranger's, and densities are read at the places of a wider table
+        (`dose_density.MisplacedDensity`), which makes their weights milder. Still not as there:
+        100 trees, not 500; lines, not splines, between the doses of the grid; variances and
+        densities are kept from 0.
     random_state : int, default=0
         Seed of the folds and the default models.
     n_jobs : int, default=1
@@ -142,6 +144,12 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome)
         location = self._cross_fit(self.treatment_model, rows.features, dose)
         squares = (dose - location.observed) ** 2
+        if not squares.any():
+            raise ValueError(
+                "The 'treatment_model' parameter must leave something of the dose with "
+                f"as_coded=True, where it has seen all rows. Got {self.treatment_model!r}, which "
+                "repeats them, instead."
+            )
         scale = self._cross_fit(self.treatment_model, rows.features, squares)
         grid = np.linspace(dose.min(), dose.max(), int(self.n_doses))
         misread_over = grid if self.as_coded else None
@@ -170,7 +178,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def _cross_fit(self, model: Any, X: FloatArray, y: FloatArray) -> CrossFittedStack:
         seed = int(self.random_state)
-        default = line_and_forest(seed, few_features=self.as_coded)
+        default = line_and_forest(seed, like_ranger=self.as_coded)
         return cross_fit_stack(
             default if model is None else [model],
             X,
