@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.corrections.parts import out_of_bag, own_out_of_bag
-from doseforest.inference.changes.changes import fold_variance
 from doseforest.inference.changes.moves import Move, shift_contrast, shift_of, slope_contrast
+from doseforest.inference.changes.pairs import pair_variance
 from doseforest.inference.changes.representers import known_part
 from doseforest.inference.changes.riesz import fit_riesz_terms, representer
 from doseforest.nuisance.densities.conditional_mean import fit_conditional_mean
@@ -221,29 +221,58 @@ def test_residuals_alone_find_derivative_and_shift(blind):
     assert shift.interval()[0] < shift.value < shift.interval()[1]
 
 
-def test_standard_errors_know_the_draws_of_folds(blind):
+def test_standard_errors_know_what_pairs_of_units_add(blind):
     changes, scores = blind._changes(), blind._slope_scores()
-    alone = [
-        replace(changes, draws=(own,)).scores(scores.contrast).values.mean()
-        for own in changes.draws
-    ]
-    assert len(set(alone)) == 3
-    assert np.mean(alone) == pytest.approx(scores.values.mean(), rel=1e-9)
-    variance, degrees = scores.fold_variance
-    assert (variance, degrees) == (pytest.approx(np.var(alone, ddof=1) / 3), 2.0)
-    of_units = scores.values.var(ddof=1) / len(scores.values)
-    assert 0 < variance < of_units
-    total = np.sqrt(of_units + variance)
-    assert scores.average().standard_error == pytest.approx(total, rel=1e-6)
-    assert scores.of_outcomes().fold_variance == scores.fold_variance
+    alone = np.stack(
+        [replace(changes, draws=(own,)).scores(scores.contrast).values for own in changes.draws]
+    )
+    np.testing.assert_allclose(alone.mean(axis=0), scores.values)
+    n = len(scores.values)
+    between = alone.mean(axis=1).var(ddof=1) - alone.var(axis=0, ddof=1).sum() / n**2
+    variance, degrees = scores.pair_variance
+    assert between > 0
+    assert (variance, degrees) == (pytest.approx((3 + 1 / 3) * between), 2.0)  # four folds
+    of_units = scores.values.var(ddof=1) / n
+    average = scores.average()
+    assert average.standard_error == pytest.approx(np.sqrt(of_units + variance), rel=1e-6)
+    assert average.degrees < len(scores.values) - 1
+    assert scores.of_outcomes().pair_variance == scores.pair_variance
 
 
-def test_the_variance_of_draws_has_the_weights_of_the_rows():
-    draws = np.array([[1.0, 9.0, 0.0], [2.0, 5.0, 1.0], [3.0, -4.0, 5.0]])
-    found = fold_variance(draws, np.array([2.0, 7.0, 8 / 3]), np.array([1.0, 0.0, 3.0]))
-    corrections = (2.0 * draws[:, 0] + 8.0 * draws[:, 2]) / 4.0
-    assert found == (pytest.approx(corrections.var(ddof=1) / 3), 2.0)
-    assert fold_variance(draws[:1], np.ones(3)) == (0.0, np.inf)
+def test_the_variance_of_pairs_has_weights_and_clusters():
+    rng = np.random.default_rng(0)
+    residual = rng.uniform(1, 2, size=40)
+    draws = rng.normal(size=(3, 40)) + np.array([[0.0], [1.0], [3.0]])
+    weights = np.r_[np.zeros(4), rng.uniform(1, 2, 36)]
+    clusters = np.repeat(np.arange(20), 2)
+    share = weights / weights.sum()
+    sums = (draws * residual * share).reshape(3, 20, 2).sum(axis=2)
+    shared = sums.sum(axis=1).var(ddof=1) - sums.var(axis=0, ddof=1).sum()
+    assert shared > 0
+    found = pair_variance(draws, residual, clusters, weights, n_folds=4)
+    assert found == (pytest.approx(shared * (3 + 1 / 3)), 2.0)
+    assert pair_variance(draws[:1], residual, clusters, n_folds=4) == (0.0, np.inf)
+
+
+def test_draws_of_folds_tell_the_variance_that_pairs_have():
+    # a_i = 1 + the mean of c_j e_j over the rows j of other folds: pairs (i, j) and (j, i) are one.
+    rng = np.random.default_rng(0)
+    n, n_folds, errors, told, plain = 60, 5, [], [], []
+    for _ in range(3000):
+        e = rng.normal(size=n)
+        drawn = []
+        for _ in range(3):
+            folds = rng.permutation(n) % n_folds
+            kept = folds[:, None] != folds
+            drawn.append(3 * kept @ e / kept.sum(axis=1))
+        a = np.stack(drawn)
+        scores = a.mean(axis=0) * e
+        errors.append(scores.mean())
+        plain.append(scores.var(ddof=1) / n)
+        told.append(plain[-1] + pair_variance(a, e, np.arange(n), n_folds=n_folds)[0])
+    deviation = np.var(errors)  # 18 / n^2 to first order, of which the scores tell a half
+    assert np.mean(plain) < 0.65 * deviation
+    assert np.mean(told) == pytest.approx(deviation, rel=0.15)
 
 
 def test_a_right_outcome_model_needs_no_representer():
@@ -275,7 +304,7 @@ def test_known_densities_are_used():
     forest = plain_forest(density=lambda X, doses: np.full(doses.shape, 0.5), baseline=1.0)
     forest.fit(x, dose + x[:, 0], treatment=dose)
     assert forest.shift_effect(0.3, at_edge="stay").representer == "known density"
-    assert forest._slope_scores().fold_variance == (0.0, np.inf)  # without folds
+    assert forest._slope_scores().pair_variance == (0.0, np.inf)  # without folds
     assert forest.shift_effect(0.3).representer == "known density and regression"
     assert forest.average_derivative().representer == "known density"
     forest = plain_forest(density=np.full(300, 0.5), baseline=1.0)

@@ -4,8 +4,7 @@ The score of a unit is sum_k c_k mu(d_k(T_i), X_i) + a(T_i, X_i) e_i: what the o
 say, and the residual at the observed dose times the representer of the average. Their mean is
 root-n consistent where either the curves or the representer are right, and needs no dose that units
 could not have had: only doses a little away from their own. Standard errors know how scores differ
-between units, and how averages differ between draws of the representers' folds where these are
-several; the curves they take as given.
+between units, and by draws of folds what pairs of units add (`pairs`); curves are taken as given.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.weighting import conditional_density
 from doseforest.inference.changes.moves import Contrast
+from doseforest.inference.changes.pairs import Variance, pair_variance, summed
 from doseforest.inference.changes.representers import FoldDraw, Representer, represent
 from doseforest.inference.changes.riesz import fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
@@ -34,8 +34,6 @@ from doseforest.treatments.vectors import is_record, n_components
 
 MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
 SEED_STEP = 101  # of draws; seeds within one differ by less
-
-Variance = tuple[float, float]  # an estimate and its degrees of freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class ChangeScores:
     contrast: Contrast
     representer: Representer
     rows: TrainingRows
-    fold_variance: Variance  # of the average, for the folds that were drawn and not others
+    pair_variance: Variance  # of the average, beyond what single scores tell
 
     def of_outcomes(self) -> ChangeScores:
         """Scores of the outcome after the change: to what changes the outcome itself is added."""
@@ -82,7 +80,7 @@ class ChangeScores:
         found = average_of_units(self.values[:, None], rows.weights, rows.ids)
         full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
         of_units = float(found.error[0]) ** 2, float(found.degrees[0])
-        variance, degrees = summed(of_units, self.fold_variance)
+        variance, degrees = summed(of_units, self.pair_variance)
         return AverageChange(
             float(found.mean[0]),
             float(np.sqrt(variance)),
@@ -123,13 +121,10 @@ class Changes:
             support=dose_support(rows.dose, rows.weights),
         )
         said = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
-        return ChangeScores(
-            said + found.values * self.residual,
-            contrast,
-            found,
-            rows,
-            fold_variance(found.draws, self.residual, rows.weights),
+        pairs = pair_variance(
+            found.draws, self.residual, rows.ids, rows.weights, n_folds=self.plan.n_folds
         )
+        return ChangeScores(said + found.values * self.residual, contrast, found, rows, pairs)
 
 
 def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
@@ -161,36 +156,6 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         for seed in range(plan.seed, plan.seed + n_draws(rows.n_rows) * SEED_STEP, SEED_STEP)
     )
     return Changes(parts, plan, rows.y - observed, levels, draws, _known(rows, plan))
-
-
-def fold_variance(
-    draws: FloatArray, residual: FloatArray, weights: FloatArray | None = None
-) -> Variance:
-    """Variance of the mean correction over draws of folds, (n_draws, n_rows), and its degrees.
-
-    Less than two draws tell nothing, and a variance of 0 is said.
-
-    Examples
-    --------
-    >>> fold_variance(np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(2))  # corrections of 1 and 2
-    (0.25, 1.0)
-    """
-    if len(draws) < 2:
-        return 0.0, np.inf
-    corrections = np.average(draws * residual, axis=1, weights=weights)
-    return float(corrections.var(ddof=1) / len(draws)), len(draws) - 1.0
-
-
-def summed(first: Variance, second: Variance) -> Variance:
-    """Sum of two estimates of variances, and its degrees of freedom by Satterthwaite's rule.
-
-    >>> summed((1.0, 10.0), (1.0, 10.0)), summed((4.0, 7.0), (0.0, np.inf))
-    ((2.0, 20.0), (4.0, 7.0))
-    """
-    total = first[0] + second[0]
-    if not 0 < total < np.inf:
-        return total, first[1]
-    return total, float(1 / sum((own / total) ** 2 / degrees for own, degrees in (first, second)))
 
 
 def n_draws(n_rows: int) -> int:
