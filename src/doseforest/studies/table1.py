@@ -45,7 +45,8 @@ LITERATURE = tuple(
 NOTE = (
     f"Root mean square / mean absolute error of theta(t, x) = mu(t, x) - mu(0, x) on {N_NEW_UNITS} "
     "new units, at 20 doses from 0 to the highest: means over draws, standard error of the former "
-    "in brackets. `*`: doseforest is ahead beyond the 95 % interval of the paired difference over "
+    "in brackets; seconds of the clock, one thread, often with other work on the machine. "
+    "`*`: doseforest is ahead beyond the 95 % interval of the paired difference over "
     "the draws that both have, `!`: the row is. Rows below the line are known numbers of others; "
     "the paper's sparse columns are not among them. *sparse*: five of the fifty confounders have "
     "coefficients other than 0."
