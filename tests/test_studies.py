@@ -303,7 +303,7 @@ def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
     }
     names = ", ".join(PUBLISHED[:2])
     assert again.parts[-1] == (
-        f"Reported at commit second: {names} (ADRF only). At commit first: {names} (zero)."
+        f"Reported at commit second: {names} (other rows). At commit first: {names} (zero)."
     )
     monkeypatch.setattr(kept_results, "design_digest", lambda name: "another")
     changed, _ = study.run(only_zero, Clock())

@@ -20,6 +20,7 @@ from doseforest.studies.scores import MISSING, digits
 from doseforest.studies.settings import PUBLISHED
 from doseforest.studies.tasks import AVERAGE_DOSES, Record, Task
 
+UNTOLD = (EXACT_AVERAGE, ZERO)  # rows that have no curve to estimate
 QUANTILES = (0.025, 0.5, 0.975)
 MEDIAN = "quantile 0.5"
 MARKS = ("commit", "drawn_from")  # of records that stay when a later run leaves them out
@@ -39,7 +40,7 @@ def tasks(request: Request) -> list[Task]:
 
 def report(records: list[Record], request: Request) -> Report:
     designs = [own for own in request.designs or PUBLISHED if own in PUBLISHED]
-    rows = [row for row in table1.measured_rows(records) if row not in (EXACT_AVERAGE, ZERO)]
+    rows = [row for row in table1.measured_rows(records) if row not in UNTOLD]
     bands = {(row, own): band(records, row, own) for row in rows for own in designs}
     lines = [
         [row, *(cell for own in designs for cell in cells(own, bands[row, own]))] for row in rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 from doseforest.studies.provenance import commit, results_folder
 from doseforest.studies.report import ungrouped
@@ -39,30 +38,35 @@ def kept_records(file: str, ran: list[Record]) -> list[Record]:
 def commits_told(records: list[Record], now: str) -> list[str]:
     """A sentence on what was reported at which commit, unless all of it is of `now`.
 
+    Of a design with several commits rows are named, but for those of the commit with the most.
+
     Examples
     --------
     >>> zero = {"design": "steps", "row": "zero", "commit": "abc"}
     >>> commits_told([zero, {**zero, "design": "waves", "commit": "abd"}], "abd")
     ['Reported at commit abc: steps. At commit abd: waves.']
-    >>> commits_told([zero, {**zero, "row": "one", "commit": "abd"}], "abd")
-    ['Reported at commit abc: steps (zero). At commit abd: steps (one).']
+    >>> one, two = {**zero, "row": "one"}, {**zero, "row": "two", "commit": "abd"}
+    >>> commits_told([zero, one, two], "abd")
+    ['Reported at commit abc: steps (other rows). At commit abd: steps (two).']
     >>> commits_told([zero], "abd"), commits_told([zero], "abc")
     (['Reported at commit abc: steps.'], [])
     """
-    rows: dict[str, dict[str, list[str]]] = {}  # by commit and design
+    rows: dict[str, dict[str, list[str]]] = {}  # by design and commit
     for own in records:
-        named = rows.setdefault(own["commit"], {}).setdefault(own["design"], [])
+        named = rows.setdefault(own["design"], {}).setdefault(own["commit"], [])
         if own["row"] not in named:
             named.append(own["row"])
-    if set(rows) <= {now}:
+    told: dict[str, dict[str, list[str]]] = {}  # designs by commit and what is said of their rows
+    for design, commits in rows.items():
+        most = max(commits, key=lambda name: len(commits[name]))
+        for name, named in commits.items():
+            which = " (other rows)" if name == most else f" ({', '.join(named)})"
+            which = which if len(commits) > 1 else ""
+            told.setdefault(name, {}).setdefault(which, []).append(design)
+    if set(told) <= {now}:
         return []
-    times = Counter(design for designs in rows.values() for design in designs)
-    texts = []
-    for name, designs in rows.items():
-        told: dict[str, list[str]] = {}  # designs by what is said of their rows
-        for design, named in designs.items():
-            which = f" ({', '.join(named)})" if times[design] > 1 else ""
-            told.setdefault(which, []).append(design)
-        parts = "; ".join(", ".join(own) + which for which, own in told.items())
-        texts.append(f"commit {name}: {parts}.")
-    return ["Reported at " + " At ".join(texts)]
+    texts = [
+        f"commit {name}: " + "; ".join(", ".join(own) + which for which, own in parts.items())
+        for name, parts in told.items()
+    ]
+    return ["Reported at " + ". At ".join(texts) + "."]
