@@ -36,7 +36,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY, SOME, FEW = 100, 25, 8  # draws of a data set: ours and quick fits, slower ones, slow ones
+MANY, OUR_DRAWS, SOME, FEW = 100, 60, 25, 8  # draws: of quick fits, ours, slower and slow ones
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -100,6 +100,7 @@ METHODS: dict[str, Method | Ablation] = {
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
         files=(CURVES,),
         ours=True,
+        draws=OUR_DRAWS,
     ),
     "paper": Method(
         ALGORITHM,
