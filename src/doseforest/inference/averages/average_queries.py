@@ -157,8 +157,8 @@ class AverageQueries(ABC):
         """Mean over units of the slope of their outcome at the dose they have, E[d mu(T, X) / dt].
 
         Doubly robust, with a root-n standard error clustered by groups. It needs no baseline and
-        little overlap: only doses near those that units have. The slope is a difference over a
-        tenth of the doses' spread to either side.
+        little overlap: only doses near those that units have. The slope is a difference over
+        3 % of the doses' spread to either side; at an end of the range, to one side.
 
         Examples
         --------

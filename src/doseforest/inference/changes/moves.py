@@ -13,7 +13,7 @@ from doseforest.dtypes import FloatArray
 from doseforest.treatments.grids import DoseRange, dose_sample
 
 AT_EDGE = ("clip", "stay")
-SLOPE_STEP = 0.1  # of the spread of the doses, on either side, over which a slope is taken
+SLOPE_STEP = 0.03  # of the spread of the doses, on either side, over which a slope is taken
 SAME_LEVEL = 1e-9  # of the range, within which a moved level is taken for another level
 
 AtEdge = Literal["clip", "stay"]
@@ -152,11 +152,12 @@ def slope_contrast(
 ) -> Contrast:
     """Slope of the outcome at each unit's own dose, by a difference over a small step.
 
-    At an end of the range the step is to one side only.
+    At an end of the range the step is to one side only, where its slope is off by half the bend of
+    the curve over it: so it is short.
 
     >>> slope_contrast(np.linspace(0.0, 10.0, 101), None).at(np.array([0.0, 5.0]))[0].round(2)
-    array([[0.  , 0.37],
-           [4.63, 5.37]])
+    array([[0.  , 0.11],
+           [4.89, 5.11]])
     """
     if levels:
         raise ValueError(
