@@ -238,6 +238,12 @@ def test_the_table_of_the_readme_has_one_place():
 # Several sittings
 
 
+@pytest.mark.parametrize("name", ["table1", "adrf", "accuracy", "coverage"])
+def test_published_records_can_be_published_again(name):
+    published = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
+    assert grouped(ungrouped(published)) == published
+
+
 def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",)):
     """Two data sets of Table 1 with quick methods alone; published under a commit."""
     monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path)
