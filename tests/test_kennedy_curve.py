@@ -248,6 +248,7 @@ def test_the_table_of_the_curve_is_neither_coarse_nor_endless():
         ({"n_doses": 2.5}, r"'n_doses' .* at least 2\. Got 2\.5 "),
         ({"n_folds": 1}, r"'n_folds' .* at least 2.* Got 1 "),
         ({"n_folds": 31}, r"'n_folds' .* rows \(30\)\. Got 31 "),
+        ({"as_coded": "yes"}, r"'as_coded' parameter must be True or False\. Got 'yes' "),
         ({"bandwidth": -1.0}, r"'bandwidth' .* Got -1\.0 "),
         ({"bandwidth": 0.0}, r"'bandwidth' .* Got 0\.0 "),
     ],

@@ -139,12 +139,16 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         dose = varied_dose(rows.dose)
         require_int("n_doses", self.n_doses, 2)
         require_int("n_folds", self.n_folds, 2, len(dose))
+        if not isinstance(self.as_coded, bool | np.bool_):
+            raise ValueError(
+                f"The 'as_coded' parameter must be True or False. Got {self.as_coded!r} instead."
+            )
         given = None if self.bandwidth is None else given_bandwidth(self.bandwidth)
         table = np.column_stack([rows.features, dose])
         self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome)
         location = self._cross_fit(self.treatment_model, rows.features, dose)
         squares = (dose - location.observed) ** 2
-        if not squares.any():
+        if self.as_coded and not squares.any():
             raise ValueError(
                 "The 'treatment_model' parameter must leave something of the dose with "
                 f"as_coded=True, where it has seen all rows. Got {self.treatment_model!r}, which "
