@@ -127,6 +127,22 @@ def test_the_files_that_a_method_names_are_there(name):
         assert len(state(name)) == 12
 
 
+def test_results_are_of_another_state_when_a_setting_changes():
+    ours = METHODS["doseforest"]
+
+    def larger_leaves(data, seed):
+        return ours.make(data, seed).set_params(min_node_size=21)
+
+    state.cache_clear()
+    before = state("doseforest")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(METHODS, "doseforest", replace(ours, make=larger_leaves))
+        state.cache_clear()
+        assert state("doseforest") != before
+    state.cache_clear()
+    assert state("doseforest") == before
+
+
 def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
     assert source_digest() == source_digest(())
     assert source_digest(("studies/ablation_variants.py",)) != source_digest()
@@ -148,7 +164,8 @@ def test_reports_are_written_for_people_and_programs(tmp_path):
     assert found["verdicts"] == [{"holds": False, "claim": "claim", "measured": "measured 2"}]
     (group,) = found["results"]
     assert group["rms"] == [3.5, 4.5]
-    assert "state" not in group
+    assert group["state"] == "x"
+    assert "data" not in group
 
 
 def test_groups_keep_designs_apart():
@@ -167,7 +184,7 @@ def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
             for name in ("doseforest", "boosting", "kennedy", "econml")
         }
 
-    own = {"doseforest": 60, "boosting": 100, "kennedy": 25, "econml": 8}
+    own = {"doseforest": 100, "boosting": 100, "kennedy": 25, "econml": 8}
     assert counts(Request()) == own
     assert set(counts(Request(simulations=30)).values()) == {30}
     assert {task.design for task in table1.tasks(Request())} == set(table1.COLUMNS)
@@ -244,7 +261,7 @@ def test_published_records_can_be_published_again(name):
     assert grouped(ungrouped(published)) == published
 
 
-def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",)):
+def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",), n_draws=2):
     """Two data sets of Table 1 with quick methods alone; published under a commit."""
     monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path)
     monkeypatch.setattr(registry, "work_folder", lambda: tmp_path / "work")
@@ -257,7 +274,7 @@ def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",)):
             Task(method, own, 100, seed, "new_units_and_average")
             for own in asked
             for method in request.methods or methods
-            for seed in (0, 1)
+            for seed in range(n_draws)
         ]
 
     own = registry.STUDIES["table1"]
@@ -288,6 +305,25 @@ def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch,
     last, _ = study.run(Request(designs=PUBLISHED[:1], processes=1), Clock())
     assert last.merged
     assert {own["commit"] for own in last.records} == {"second"}
+
+
+def test_more_draws_take_only_those_fits_that_are_not_published(monkeypatch, tmp_path):
+    study = toy_study(monkeypatch, tmp_path, "first")
+    whole, _ = study.run(Request(processes=1), Clock())
+    (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
+    study = toy_study(monkeypatch, tmp_path, "second", n_draws=3)
+    asked = study.tasks(Request())
+    known = kept_results.published_fits("table1.json", asked)
+    assert {task.seed for task in asked} - {task.seed for task in known} == {2}
+    fitted = []
+    monkeypatch.setattr(Store, "find", lambda self, tasks: {})
+    monkeypatch.setattr(Store, "add", lambda self, records: fitted.append(records[0]["seed"]))
+    more, complete = study.run(Request(processes=1), Clock())
+    assert complete
+    assert fitted == [2, 2]  # of both data sets
+    assert sorted(own["seed"] for own in more.records) == [0, 0, 1, 1, 2, 2]
+    monkeypatch.setattr(kept_results, "state", lambda name: "another")
+    assert not kept_results.published_fits("table1.json", asked)
 
 
 def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from doseforest import GeneralizedCausalForest
 from doseforest.dtypes import FloatArray
@@ -12,7 +13,7 @@ from doseforest.prediction.curve_effects import CurveEffects, dose_table
 from doseforest.treatments.vectors import components
 
 
-class ApartForests(CurveEffects):
+class ApartForests(CurveEffects, BaseEstimator):  # type: ignore[misc]
     """Effects of each component, added up.
 
     Each forest has the other dose among its covariates, as a control: it may drive the outcome and

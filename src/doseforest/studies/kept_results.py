@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
+from doseforest.studies.methods import METHODS, state
 from doseforest.studies.provenance import commit, results_folder
 from doseforest.studies.report import ungrouped
-from doseforest.studies.tasks import Record, design_digest
+from doseforest.studies.store import TASK_FIELDS
+from doseforest.studies.tasks import Record, Task, design_digest
 
 
 def marked(records: list[Record]) -> list[Record]:
@@ -22,16 +25,36 @@ def kept_records(file: str, ran: list[Record]) -> list[Record]:
     changed must be run anew: its published rows stay as well as those of any other.
     """
     anew = {(own["design"], own["row"]) for own in ran}
+    return [own for own in published_records(file) if (own["design"], own["row"]) not in anew]
+
+
+def published_fits(file: str, tasks: Iterable[Task]) -> dict[Task, list[Record]]:
+    """Published records of tasks, where nothing has changed that they depend on.
+
+    More draws of a data set then take those fits alone that are not published yet.
+    """
+    rows: dict[Task, dict[str, Record]] = {}
+    for own in published_records(file):
+        if own.get("state") is not None and own["state"] == state(own["method"]):
+            task = Task(*(own[name] for name in TASK_FIELDS))
+            rows.setdefault(task, {})[own["row"]] = own
+    return {
+        task: list(rows[task].values())
+        for task in tasks
+        if set(rows.get(task, ())) == set(METHODS[task.method].rows)
+    }
+
+
+def published_records(file: str) -> list[Record]:
+    """Records of a published report whose data sets are drawn as then."""
     path = results_folder() / file
     if not path.exists():
         return []
     published = json.loads(path.read_text(encoding="utf-8"))
-    records = ungrouped(published["results"])
     return [
         {"commit": published["commit"], **own}
-        for own in records
-        if (own["design"], own["row"]) not in anew
-        and own.get("drawn_from") == design_digest(own["design"])
+        for own in ungrouped(published["results"])
+        if own.get("drawn_from") == design_digest(own["design"])
     ]
 
 

@@ -36,7 +36,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY, OUR_DRAWS, SOME, FEW = 100, 60, 25, 8  # draws: of quick fits, ours, slower and slow ones
+MANY, SOME, FEW = 100, 25, 8  # draws: of most methods, of slow ones and of the slowest
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -100,7 +100,6 @@ METHODS: dict[str, Method | Ablation] = {
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
         files=(CURVES,),
         ours=True,
-        draws=OUR_DRAWS,
     ),
     "paper": Method(
         ALGORITHM,
@@ -115,14 +114,12 @@ METHODS: dict[str, Method | Ablation] = {
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
         files=(REGRESSORS,),
-        draws=SOME,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
         ("scikit-learn",),
         files=(REGRESSORS,),
-        draws=SOME,
     ),
     "boosting": Method(
         "boosting",
@@ -204,12 +201,16 @@ def state(name: str) -> str:
     method = METHODS[name]
     versions = {package: installed(package) for package in method.packages}
     files = digest_of_files(PACKAGE / file for file in (*method.files, *MEASURED))
-    if method.ours:
-        return digest_of(versions, files, source_digest())
-    assert isinstance(method, Method)
-    settings = method.make(_no_data(), 0).get_params()  # those of nested estimators, too
-    plain = {key: repr(value) for key, value in settings.items() if not callable(value)}
-    return digest_of(versions, files, plain)
+    sources = source_digest() if method.ours else ""
+    return digest_of(versions, files, sources, settings_of(method))
+
+
+def settings_of(method: Method | Ablation) -> dict[str, str]:
+    """Parameters of a method's estimator and of those inside it; ablations have them in files."""
+    if isinstance(method, Ablation):
+        return {}
+    settings = method.make(_no_data(), 0).get_params()
+    return {key: repr(value) for key, value in settings.items() if not callable(value)}
 
 
 def _no_data() -> Simulation:

@@ -19,7 +19,7 @@ from doseforest.studies import (
     table1,
 )
 from doseforest.studies.coverage.study import CoverageStudy
-from doseforest.studies.kept_results import commits_told, kept_records, marked
+from doseforest.studies.kept_results import commits_told, kept_records, marked, published_fits
 from doseforest.studies.marketplace.study import MarketplaceStudy
 from doseforest.studies.methods import METHODS, ROWS, Method
 from doseforest.studies.provenance import commit, results_folder, work_folder
@@ -56,8 +56,11 @@ class Study:
                     "pip install 'doseforest[baselines]'"
                 )
         tasks = [task for task in asked if not absent[task.method]]
+        known = published_fits(self.keeps, tasks) if self.keeps and not request.fresh else {}
         store = Store(work_folder())
-        records, failed = run_tasks(tasks, store, request.processes, clock, fresh=request.fresh)
+        records, failed = run_tasks(
+            tasks, store, request.processes, clock, fresh=request.fresh, known=known
+        )
         complete = len(tasks) == len(asked) and not failed
         if not self.keeps:
             return self.report(records, request), complete

@@ -13,8 +13,8 @@ from doseforest.studies.tasks import Record
 from doseforest.whole_files import write_text
 
 # What records of one group share.
-ABOUT = ("design", "n", "method", "row", "measure", "case", "commit", "drawn_from")
-LEFT_OUT = ("state", "data")  # of the store, not of the results
+ABOUT = ("design", "n", "method", "row", "measure", "case", "commit", "drawn_from", "state")
+LEFT_OUT = ("data",)  # of the store, not of the results
 SIGNIFICANT_DIGITS = 5
 
 Picture = Callable[[Path], None]  # draws into the file of a path

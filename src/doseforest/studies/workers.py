@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing
 from multiprocessing import get_context
@@ -44,10 +44,16 @@ class Clock:
 
 
 def run_tasks(
-    tasks: list[Task], store: Store, processes: int, clock: Clock, *, fresh: bool = False
+    tasks: list[Task],
+    store: Store,
+    processes: int,
+    clock: Clock,
+    *,
+    fresh: bool = False,
+    known: Mapping[Task, list[Record]] | None = None,
 ) -> tuple[list[Record], list[Task]]:
-    """Run what the store does not have; return all records, and the tasks that failed."""
-    done = {} if fresh else store.find(tasks)
+    """Run what neither the store nor `known` has; return all records, and the tasks that failed."""
+    done = dict(known or {}) | ({} if fresh else store.find(tasks))
     missing = [task for task in tasks if task not in done]
     clock.mention(f"{len(done)} of {len(tasks)} fits are done already")
     with _progress() as progress, closing(_finished(missing, processes)) as finished:
