@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from doseforest.studies.methods import METHODS, state
 from doseforest.studies.provenance import commit, results_folder
 from doseforest.studies.report import ungrouped
-from doseforest.studies.store import TASK_FIELDS
+from doseforest.studies.store import whole_fits
 from doseforest.studies.tasks import Record, Task, design_digest
 
 
@@ -33,16 +32,8 @@ def published_fits(file: str, tasks: Iterable[Task]) -> dict[Task, list[Record]]
 
     More draws of a data set then take those fits alone that are not published yet.
     """
-    rows: dict[Task, dict[str, Record]] = {}
-    for own in published_records(file):
-        if own.get("state") is not None and own["state"] == state(own["method"]):
-            task = Task(*(own[name] for name in TASK_FIELDS))
-            rows.setdefault(task, {})[own["row"]] = own
-    return {
-        task: list(rows[task].values())
-        for task in tasks
-        if set(rows.get(task, ())) == set(METHODS[task.method].rows)
-    }
+    told = (own for own in published_records(file) if "state" in own)
+    return whole_fits(told, tasks)
 
 
 def published_records(file: str) -> list[Record]:

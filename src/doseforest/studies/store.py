@@ -30,17 +30,12 @@ class Store:
     def find(self, tasks: Iterable[Task]) -> dict[Task, list[Record]]:
         """Records of those tasks that are done and still up to date."""
         wanted = list(tasks)
-        known: dict[Task, dict[str, Record]] = {}
-        for method in dict.fromkeys(task.method for task in wanted):
-            for record in self._read(method):
-                if record["state"] == state(method):
-                    task = Task(*(record[name] for name in TASK_FIELDS))
-                    known.setdefault(task, {})[record["row"]] = record  # the last one counts
+        methods = dict.fromkeys(task.method for task in wanted)
+        found = whole_fits((own for method in methods for own in self._read(method)), wanted)
         return {
-            task: list(known[task].values())
-            for task in wanted
-            if set(known.get(task, ())) == set(METHODS[task.method].rows)
-            and all(record["data"] == fingerprint(task) for record in known[task].values())
+            task: records
+            for task, records in found.items()
+            if all(record["data"] == fingerprint(task) for record in records)
         }
 
     def _read(self, method: str) -> list[Record]:
@@ -52,6 +47,20 @@ class Store:
 
     def _path(self, method: str) -> Path:
         return self.folder / f"{method}.jsonl"
+
+
+def whole_fits(records: Iterable[Record], tasks: Iterable[Task]) -> dict[Task, list[Record]]:
+    """Records of those tasks that have all rows of their method, of the state that it is in now."""
+    rows: dict[Task, dict[str, Record]] = {task: {} for task in tasks}
+    for own in records:
+        task = Task(*(own[name] for name in TASK_FIELDS))
+        if task in rows and own["state"] == state(task.method):
+            rows[task][own["row"]] = own  # the last one counts
+    return {
+        task: list(own.values())
+        for task, own in rows.items()
+        if set(own) == set(METHODS[task.method].rows)
+    }
 
 
 def _record(line: str) -> Record | None:
