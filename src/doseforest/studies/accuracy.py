@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from doseforest.studies.bars import verdicts
 from doseforest.studies.markdown import markdown_table
-from doseforest.studies.methods import OURS, OUTCOME, ROWS
+from doseforest.studies.methods import OURS, OUTCOME, PARTS, ROWS
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
 from doseforest.studies.scores import MISSING, Scores, digits, interval_text, with_error
@@ -64,8 +64,7 @@ def error_table(scores: Scores, designs: list[str], number: str, *, seconds: boo
     for row in rows:
         cells = [error_cell(scores, design, row, number) for design in designs]
         times = [record["fit_seconds"] for record in scores.records if record["row"] == row]
-        # A part of a fitted model has no fit of its own.
-        spent = f"{sum(times) / len(times):.1f}" if row != OUTCOME else MISSING
+        spent = f"{sum(times) / len(times):.1f}" if row not in PARTS else MISSING
         time = [spent] if seconds else []
         lines.append([row, *cells, *time])
     return markdown_table(header, lines)

@@ -36,7 +36,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY, SOME, FEW = 100, 25, 8  # draws: of most methods, of slow ones and of the slowest
+MANY, SOME = 100, 25  # draws: of most methods, and of the slowest
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -107,7 +107,7 @@ METHODS: dict[str, Method | Ablation] = {
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
         ours=True,
-        draws=FEW,
+        draws=SOME,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
@@ -168,14 +168,14 @@ METHODS: dict[str, Method | Ablation] = {
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=FEW,
+        draws=SOME,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=FEW,
+        draws=SOME,
     ),
     "apart": Method(
         APART,
@@ -192,6 +192,9 @@ ROWS = tuple(
     dict.fromkeys(
         row for method in METHODS.values() if isinstance(method, Method) for row in method.rows
     )
+)
+PARTS = tuple(  # rows without a fit of their own
+    row for method in METHODS.values() if isinstance(method, Method) for row in method.parts
 )
 
 

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from doseforest.evaluation import SimulationMean
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import (
-    ALGORITHM_OUTCOME,
-    CONSTANT,
     EXACT_AVERAGE,
     MANY,
     METHODS,
     OURS,
     OUTCOME,
+    PARTS,
     ROWS,
     ZERO,
     Method,
@@ -37,11 +36,7 @@ from doseforest.studies.tasks import N_NEW_UNITS, Record, Task
 
 SIZE = 1000
 COLUMNS = (*PUBLISHED, *SPARSE)
-LITERATURE = tuple(
-    row
-    for row in ROWS
-    if row not in (OURS, OUTCOME, CONSTANT, ALGORITHM_OUTCOME, EXACT_AVERAGE, ZERO)
-)
+LITERATURE = tuple(row for row in ROWS if row not in (OURS, *PARTS, EXACT_AVERAGE, ZERO))
 NOTE = (
     f"Root mean square / mean absolute error of theta(t, x) = mu(t, x) - mu(0, x) on {N_NEW_UNITS} "
     "new units, at 20 doses from 0 to the highest: means over draws, standard error of the former "
@@ -124,9 +119,8 @@ def error_table(scores: Scores, designs: list[str], size: int) -> str:
 def draws_and_seconds(scores: Scores, row: str) -> list[str]:
     own = [record for record in scores.records if record["row"] == row]
     seconds = sum(record["fit_seconds"] for record in own) / len(own)
-    is_part = row in (OUTCOME, CONSTANT, ALGORITHM_OUTCOME)  # of a fit that another row has
     draws = Counter(record["design"] for record in own)
-    return [range_text(draws.values()), MISSING if is_part else f"{seconds:.1f}"]
+    return [range_text(draws.values()), MISSING if row in PARTS else f"{seconds:.1f}"]
 
 
 def range_text(counts: Iterable[int]) -> str:
