@@ -64,6 +64,19 @@ def test_bad_options_are_named(arguments, message):
     assert message in " ".join(result.output.replace("│", " ").split())
 
 
+@pytest.mark.parametrize(
+    ("study", "method", "message"),
+    [
+        ("ablation", "random_forest", "is not one of ablation_printed, ablation"),
+        ("table1", "ablation", "'ablation' is not one of doseforest"),
+    ],
+)
+def test_a_study_takes_no_methods_that_its_report_would_not_show(study, method, message):
+    result = run("bench", study, "--methods", method)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
 def test_names_may_have_commas_be_repeated_and_stand_for_groups(monkeypatch):
     asked = []
 

@@ -16,6 +16,7 @@ from doseforest.studies import (
     ablation_variants,
     adrf_figure,
     kept_results,
+    printed_variants,
     readme,
     registry,
     scaling,
@@ -255,7 +256,7 @@ def test_the_table_of_the_readme_has_one_place():
 # Several sittings
 
 
-@pytest.mark.parametrize("name", ["table1", "adrf", "accuracy", "coverage"])
+@pytest.mark.parametrize("name", ["table1", "adrf", "ablation", "accuracy", "coverage"])
 def test_published_records_can_be_published_again(name):
     published = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
     assert grouped(ungrouped(published)) == published
@@ -480,6 +481,73 @@ def test_variants_of_the_kernel_forms_give_curves_of_their_own(trained):
     assert np.abs(found[0] - alone).max() > 0.1
     assert np.abs(found[1] - alone).max() > 0.1
     assert np.abs(found[0] - found[1]).max() > 0.1
+
+
+@pytest.fixture(scope="module")
+def as_printed():
+    data = DESIGNS["steps"].draw(n=200, seed=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BaselineWarning)  # of so few rows at dose 0
+        forest, own = printed_variants.fit_printed(data, seed=0, n_trees=20)
+    return data, forest, own
+
+
+def printed_curves(as_printed, name):
+    data, _, own = as_printed
+    fitted = printed_variants.PRINTED_VARIANTS[name](own)
+    model = ablation_variants.VariantCurves(own.outcome.full, fitted)
+    return model.dose_response(data.X[:20], np.array([1.0, 3.0, 5.0]))
+
+
+def test_the_printed_variant_is_paper_mode(as_printed):
+    data, forest, _ = as_printed
+    np.testing.assert_array_equal(
+        printed_curves(as_printed, printed_variants.PAPER),
+        forest.dose_response(data.X[:20], [1.0, 3.0, 5.0]),
+    )
+
+
+def test_the_printed_variants_without_forests_are_mu_hat(as_printed):
+    data, forest, _ = as_printed
+    np.testing.assert_array_equal(
+        printed_curves(as_printed, printed_variants.MU_HAT),
+        forest.outcome_model_.dose_response(data.X[:20], [1.0, 3.0, 5.0]),
+    )
+
+
+def test_everyone_in_one_leaf_has_one_curve(as_printed):
+    curves = printed_curves(as_printed, "everyone in one leaf")
+    np.testing.assert_allclose(curves, np.tile(curves[0], (len(curves), 1)), rtol=1e-6)
+    narrow = printed_curves(as_printed, "everyone in one leaf, a quarter of the bandwidth")
+    assert np.abs(narrow - curves).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a quarter of the bandwidth",
+        "bandwidth: left-one-out",
+        "leaves of 50",
+        "outcomes in leaves less linear terms of the covariates",
+        "split by derivatives",
+    ],
+)
+def test_every_change_to_the_printed_algorithm_changes_its_curves(as_printed, name):
+    curves = printed_curves(as_printed, name)
+    assert np.isfinite(curves).all()
+    assert np.abs(curves - printed_curves(as_printed, printed_variants.PAPER)).max() > 1e-3
+
+
+def test_trees_stay_the_same_where_only_outcomes_in_leaves_change(as_printed):
+    _, _, own = as_printed
+    forests = [
+        printed_variants.PRINTED_VARIANTS[name](own).correction.forest
+        for name in (
+            printed_variants.PAPER,
+            "outcomes in leaves less linear terms of the covariates",
+        )
+    ]
+    np.testing.assert_array_equal(forests[0].apply(own.rows.X), forests[1].apply(own.rows.X))
 
 
 def test_stacks_without_a_safety_net():

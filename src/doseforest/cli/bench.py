@@ -12,10 +12,10 @@ from doseforest.datasets import MissingDataError
 from doseforest.machine import thread_count
 from doseforest.studies.coverage.study import SECTIONS as COVERAGE_SECTIONS
 from doseforest.studies.coverage.study import CoverageStudy
-from doseforest.studies.methods import METHODS
+from doseforest.studies.methods import SINGLE_METHODS
 from doseforest.studies.real.sections import SECTIONS
 from doseforest.studies.real.study import RealStudy
-from doseforest.studies.registry import STUDIES, run_study
+from doseforest.studies.registry import STUDIES, Study, run_study
 from doseforest.studies.request import Request
 from doseforest.studies.settings import FIRST_SEED
 from doseforest.studies.table1 import FAST
@@ -89,8 +89,10 @@ def _command(study: str) -> None:
         fresh: Fresh = False,
         verbose: Verbose = False,
     ) -> None:
-        by_method = {name: (name,) for name in METHODS} | GROUPS
         own = STUDIES[study]
+        chosen_from = own.methods if isinstance(own, Study) else SINGLE_METHODS
+        by_method: dict[str, tuple[str, ...]] = {name: (name,) for name in chosen_from}
+        by_method |= {name: group for name, group in GROUPS.items() if set(group) <= set(by_method)}
         assert not isinstance(own, CoverageStudy | RealStudy)  # commands of their own
         given = {"methods": methods, "designs": designs, "simulations": simulations, "n": n}
         _refuse_others(own.takes, given)

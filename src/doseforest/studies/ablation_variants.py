@@ -43,7 +43,8 @@ DEFAULT = "the default"
 NO_FORESTS = "outcome model alone"
 STACK, SPLINES, BOOSTING = "stack", "splines alone", "boosting alone"  # outcome models
 STABILIZED = "stabilised"
-OUTCOMES = (STACK, BOOSTING)  # with all variants of the correction
+FORMULA = "published formula"
+NOT_STABILIZED = "residual at the observed dose, not stabilised"
 KERNEL = "kernel"
 
 
@@ -250,8 +251,8 @@ def residual_at_observed_dose(trained: Trained) -> FittedCorrection:
 
 KERNEL_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
     STABILIZED: kernel_form,
-    "published formula": lambda trained: kernel_form(trained, "kernel"),
-    "residual at the observed dose, not stabilised": residual_at_observed_dose,
+    FORMULA: lambda trained: kernel_form(trained, "kernel"),
+    NOT_STABILIZED: residual_at_observed_dose,
     "weights: none": lambda trained: kernel_form(trained, density="none"),
     "weights: location-scale": lambda trained: kernel_form(trained, density="location_scale"),
     "weights: entropy balancing": lambda trained: kernel_form(trained, density="entropy"),
@@ -266,35 +267,31 @@ KERNEL_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ablation:
-    """A method whose rows are variants of one fit."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    STACK: tuple(SIEVE_VARIANTS),
+    BOOSTING: tuple(SIEVE_VARIANTS),
+    SPLINES: (DEFAULT, NO_FORESTS),
+    KERNEL: tuple(KERNEL_VARIANTS),
+}
 
-    row: str = f"{STACK}: {DEFAULT}"
-    packages: tuple[str, ...] = ("numpy", "scipy", "scikit-learn", "lightgbm")
-    files: tuple[str, ...] = ("studies/ablation_variants.py",)
-    ours: bool = True
-    missing: tuple[str, ...] = ()
 
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Names of all variants."""
-        sieves = tuple(f"{own}: {name}" for own in OUTCOMES for name in SIEVE_VARIANTS)
-        splines = tuple(f"{SPLINES}: {name}" for name in (DEFAULT, NO_FORESTS))
-        return *sieves, *splines, *(f"{KERNEL}: {name}" for name in KERNEL_VARIANTS)
+def fit_variants(data: Simulation, seed: int) -> dict[str, CurveEffects]:
+    """Every variant of every group, by "group: variant"."""
+    _, stacked = train(data, seed)
+    boosted = with_outcome(stacked, boosting_alone)
+    trained = {
+        STACK: stacked,
+        BOOSTING: boosted,
+        SPLINES: with_outcome(stacked, splines_alone),
+        KERNEL: boosted,
+    }
+    return {
+        f"{group}: {name}": variant_curves(trained[group], name)
+        for group, names in GROUPS.items()
+        for name in names
+    }
 
-    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
-        """Fit every variant."""
-        _, stacked = train(data, seed)
-        trained = {
-            STACK: stacked,
-            SPLINES: with_outcome(stacked, splines_alone),
-            BOOSTING: with_outcome(stacked, boosting_alone),
-        }
-        models: dict[str, Any] = {}
-        for row in self.rows:
-            group, name = row.split(": ", 1)
-            variant = {**SIEVE_VARIANTS, **KERNEL_VARIANTS}[name]
-            own = trained[BOOSTING if group == KERNEL else group]
-            models[row] = VariantCurves(own.outcome.full, variant(own))
-        return models
+
+def variant_curves(own: Trained, name: str) -> VariantCurves:
+    """One variant on one outcome model."""
+    return VariantCurves(own.outcome.full, {**SIEVE_VARIANTS, **KERNEL_VARIANTS}[name](own))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -19,8 +19,15 @@ from doseforest.baselines import (
     xgboost_trees,
 )
 from doseforest.simulation import Simulation
-from doseforest.studies.ablation_variants import Ablation
+from doseforest.studies.ablation_variants import GROUPS, fit_variants
 from doseforest.studies.apart import ApartForests
+from doseforest.studies.printed_variants import (
+    LATER_STEPS,
+    PRINTED,
+    PRINTED_VARIANTS,
+    STEPS,
+    fit_steps,
+)
 from doseforest.studies.provenance import (
     PACKAGE,
     digest_of,
@@ -69,6 +76,32 @@ class Method:
         """Fit, and return the model of each row."""
         model = self.make(data, seed).fit(data.X, data.y, treatment=data.treatment)
         return {self.row: model} | {row: part(model, data) for row, part in self.parts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A method whose rows are variants that share a draw's fits."""
+
+    groups: Mapping[str, Iterable[str]]  # names of variants; rows are "group: variant"
+    variants: Callable[[Simulation, int], Mapping[str, Any]]  # the model of each row
+    files: tuple[str, ...]
+    packages: tuple[str, ...] = ("numpy", "scipy", "scikit-learn", "lightgbm")
+    ours: bool = True
+    missing: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all variants."""
+        return tuple(f"{group}: {name}" for group, names in self.groups.items() for name in names)
+
+    @property
+    def row(self) -> str:
+        """The first of them."""
+        return self.rows[0]
+
+    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
+        """Fit every variant."""
+        return dict(self.variants(data, seed))
 
 
 def _ours(data: Simulation, seed: int) -> Any:
@@ -184,18 +217,19 @@ METHODS: dict[str, Method | Ablation] = {
         files=("studies/apart.py",),
         ours=True,
     ),
-    "ablation": Ablation(),
+    "ablation": Ablation(GROUPS, fit_variants, ("studies/ablation_variants.py",)),
+    "ablation_printed": Ablation(
+        {PRINTED: PRINTED_VARIANTS, STEPS: LATER_STEPS},
+        fit_steps,
+        ("studies/ablation_variants.py", "studies/printed_variants.py"),
+    ),
     "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=(CURVES,)),
     "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=(CURVES,)),
 }
-ROWS = tuple(
-    dict.fromkeys(
-        row for method in METHODS.values() if isinstance(method, Method) for row in method.rows
-    )
-)
-PARTS = tuple(  # rows without a fit of their own
-    row for method in METHODS.values() if isinstance(method, Method) for row in method.parts
-)
+_SINGLE = {name: own for name, own in METHODS.items() if isinstance(own, Method)}
+SINGLE_METHODS = tuple(_SINGLE)  # without ablations
+ROWS = tuple(dict.fromkeys(row for method in _SINGLE.values() for row in method.rows))
+PARTS = tuple(row for method in _SINGLE.values() for row in method.parts)  # no fits of their own
 
 
 @cache

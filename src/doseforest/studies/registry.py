@@ -21,7 +21,7 @@ from doseforest.studies import (
 from doseforest.studies.coverage.study import CoverageStudy
 from doseforest.studies.kept_results import commits_told, kept_records, marked, published_fits
 from doseforest.studies.marketplace.study import MarketplaceStudy
-from doseforest.studies.methods import METHODS, ROWS, Method
+from doseforest.studies.methods import METHODS, SINGLE_METHODS
 from doseforest.studies.provenance import commit, results_folder, work_folder
 from doseforest.studies.qini.study import QiniStudy
 from doseforest.studies.real.study import RealStudy
@@ -44,6 +44,7 @@ class Study:
     takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
     keeps: str = ""  # published file whose designs and rows stay where a run leaves them out
     untold: tuple[str, ...] = ()  # rows that its report does not have
+    methods: tuple[str, ...] = SINGLE_METHODS  # to choose from
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
@@ -68,7 +69,8 @@ class Study:
         if request.only_parts:
             together += kept_records(self.keeps, together)
             request = request.all_parts
-            order = {row: place for place, row in enumerate(ROWS)}
+            rows = [row for method in METHODS.values() for row in method.rows]
+            order = {row: place for place, row in enumerate(rows)}
             together.sort(key=lambda own: (self.designs.index(own["design"]), order[own["row"]]))
         report = self.report(together, request)
         parts = [*report.parts, *commits_told(together, commit())]
@@ -79,8 +81,7 @@ class Study:
         wanted = {
             (task.design, row)
             for task in self.tasks(request)
-            if isinstance(method := METHODS[task.method], Method)
-            for row in method.rows
+            for row in METHODS[task.method].rows
             if row not in self.untold
         }
         found = {(own["design"], own["row"]) for own in records if own["row"] not in self.untold}
@@ -120,7 +121,12 @@ STUDIES: dict[str, AnyStudy] = {
         untold=adrf_figure.UNTOLD,
     ),
     "ablation": Study(
-        "each part of the default switched off", ablation.tasks, ablation.report, tuple(SIZES)
+        "each part of the default switched off",
+        ablation.tasks,
+        ablation.report,
+        tuple(SIZES),
+        keeps="ablation.json",
+        methods=ablation.METHODS,
     ),
     "accuracy": Study(
         "errors on designs with a known truth",
