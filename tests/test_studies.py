@@ -185,7 +185,7 @@ def test_slow_methods_have_fewer_draws_unless_a_number_is_asked_for():
             for name in ("doseforest", "boosting", "kennedy", "econml")
         }
 
-    own = {"doseforest": 100, "boosting": 100, "kennedy": 25, "econml": 25}
+    own = {"doseforest": 100, "boosting": 100, "kennedy": 25, "econml": 12}
     assert counts(Request()) == own
     assert set(counts(Request(simulations=30)).values()) == {30}
     assert {task.design for task in table1.tasks(Request())} == set(table1.COLUMNS)

@@ -43,7 +43,7 @@ ALGORITHM = "paper(), as printed"
 ALGORITHM_OUTCOME = "mu-hat of paper() alone"
 EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
-MANY, SOME = 100, 25  # draws: of most methods, and of the slowest
+MANY, SOME, FEW = 100, 25, 12  # draws: of most methods, and of slow ones
 APART = "two forests, apart"
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
@@ -140,7 +140,7 @@ METHODS: dict[str, Method | Ablation] = {
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
         ours=True,
-        draws=SOME,
+        draws=FEW,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
@@ -201,14 +201,14 @@ METHODS: dict[str, Method | Ablation] = {
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=SOME,
+        draws=FEW,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
         files=("baselines/econml_forest.py", "baselines/inputs.py"),
-        draws=SOME,
+        draws=FEW,
     ),
     "apart": Method(
         APART,
