@@ -39,9 +39,12 @@ NOTE = (
     "models; those of the printed algorithm share its halves, mu-hat and pi-hat."
 )
 STEPS_NOTE = (
-    "Each row takes one step from the printed algorithm to the default, on the default outcome "
-    "model from the second on. *Published formula*: doubly robust curves fill the leaves, too, in "
-    "place of raw outcomes, nuisances are cross-fitted, and all rows serve both ends."
+    "Each row takes a step from the printed algorithm to the default, from the second on with the "
+    "default outcome model. *Published formula*: doubly robust curves fill the leaves, too, in "
+    "place of raw outcomes, nuisances are cross-fitted, trees are honest one by one. *Stabilised "
+    "weights*: those of local lines, capped and shrunk. *Stabilised*: ratios of sums over the "
+    "forest with mu-hat as an offset, three leaf sizes, twice the bandwidth, and a stack with a "
+    "safety net. *The default*: functions of the dose in place of kernels."
 )
 PRINTED_NOTE = "Where its error comes from. Its mu-hat is fitted to half of the rows."
 

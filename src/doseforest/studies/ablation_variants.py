@@ -20,12 +20,13 @@ from doseforest.corrections.orthogonal import OrthogonalSettings, fit_orthogonal
 from doseforest.corrections.parts import no_correction
 from doseforest.corrections.published import doubly_robust_curves
 from doseforest.corrections.shape_stack import ShapeStack, stack_shapes
+from doseforest.corrections.stabilized import residual_weights
 from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import CHANNEL_DTYPE, FloatArray, IntArray
+from doseforest.dtypes import CHANNEL_DTYPE, Array, FloatArray, IntArray
 from doseforest.estimation.fitting import CORRECTIONS
 from doseforest.estimation.plan import FitPlan
 from doseforest.estimation.treatment_means import treatment_means
-from doseforest.estimation.weighting import conditional_density
+from doseforest.estimation.weighting import conditional_density, weigh_treatments
 from doseforest.nuisance.boosting import PLAIN_TREES, fit_boosting
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome, FoldModels, cross_fit_outcome
 from doseforest.nuisance.densities.chained import joint_support
@@ -45,6 +46,7 @@ STACK, SPLINES, BOOSTING = "stack", "splines alone", "boosting alone"  # outcome
 STABILIZED = "stabilised"
 FORMULA = "published formula"
 NOT_STABILIZED = "residual at the observed dose, not stabilised"
+WEIGHTS_ALONE = "residual at the observed dose, stabilised weights"
 KERNEL = "kernel"
 
 
@@ -230,19 +232,41 @@ def times_rule(trained: Trained, factor: float) -> FittedCorrection:
 
 def residual_at_observed_dose(trained: Trained) -> FittedCorrection:
     """mu-hat(t, X) + K_h(T - t) / pi-hat(T | X) (Y - mu-hat(T, X)): not yet stabilised."""
-    rows, plan, outcome = trained.rows, trained.plan, trained.outcome
-    density = conditional_density(rows, plan).observed
+    rows, grid = trained.rows, trained.plan.grid
+    density = conditional_density(rows, trained.plan).observed
     said = doubly_robust_curves(
-        np.zeros((rows.n_rows, len(plan.grid))),
+        np.zeros((rows.n_rows, len(grid))),
         rows.dose,
-        rows.y - outcome.observed,
-        plan.grid,
-        np.tile(density[:, None], (1, len(plan.grid))),
+        rows.y - trained.outcome.observed,
+        grid,
+        np.tile(density[:, None], (1, len(grid))),
         kernel="epanechnikov",
         bandwidth=rule_of_thumb(rows.dose, "epanechnikov", rows.weights),
         masses=[own.masses for own in joint_support(rows.dose, rows.weights)],
     )
-    curves = (outcome.curves_out_of_fold(rows.X, plan.grid) + said).astype(CHANNEL_DTYPE)
+    return mean_curves(trained, said)
+
+
+def stabilised_weights_alone(trained: Trained) -> FittedCorrection:
+    """mu-hat(t, X) + W (Y - mu-hat(T, X)), with the stabilised form's W and nothing else of it.
+
+    One leaf size, the bandwidth of the rule, means of curves in the leaves, no safety net.
+    """
+    rows, plan = trained.rows, trained.plan
+    residual = rows.y - trained.outcome.observed
+    bandwidth = rule_of_thumb(rows.dose, "epanechnikov", rows.weights)
+    weights = weigh_treatments(rows, residual, plan).chosen.r
+    smoothers = residual_weights(
+        rows.dose, plan.grid, bandwidth, "epanechnikov", weights, rows.weights
+    )
+    return mean_curves(trained, smoothers * residual[:, None])
+
+
+def mean_curves(trained: Trained, said: Array) -> FittedCorrection:
+    """A forest grown on curves of mu-hat plus what residuals say; its mean curves answer."""
+    rows, plan = trained.rows, trained.plan
+    curves = trained.outcome.curves_out_of_fold(rows.X, plan.grid) + said
+    curves = curves.astype(CHANNEL_DTYPE)
     growth = {**plan.growth, "n_trees": trained.n_trees}
     settings = KernelSettings(growth=growth, seed=plan.seed)
     forest = grow_curves(rows, curves, curves, plan.grid, settings, settings.leaf_sizes[0])
@@ -253,6 +277,7 @@ KERNEL_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
     STABILIZED: kernel_form,
     FORMULA: lambda trained: kernel_form(trained, "kernel"),
     NOT_STABILIZED: residual_at_observed_dose,
+    WEIGHTS_ALONE: stabilised_weights_alone,
     "weights: none": lambda trained: kernel_form(trained, density="none"),
     "weights: location-scale": lambda trained: kernel_form(trained, density="location_scale"),
     "weights: entropy balancing": lambda trained: kernel_form(trained, density="entropy"),

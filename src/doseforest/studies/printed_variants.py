@@ -28,6 +28,7 @@ from doseforest.studies.ablation_variants import (
     NO_FORESTS,
     NOT_STABILIZED,
     STABILIZED,
+    WEIGHTS_ALONE,
     VariantCurves,
     train,
     variant_curves,
@@ -135,7 +136,7 @@ PRINTED_VARIANTS: Mapping[str, Callable[[Printed], FittedCorrection]] = {
     "without sigma(pi-hat)": lambda own: with_rules(own, zeta=0.0),
     MU_HAT: lambda own: no_correction(),
 }
-LATER_STEPS = (FORMULA, NOT_STABILIZED, STABILIZED, DEFAULT, NO_FORESTS)
+LATER_STEPS = (FORMULA, NOT_STABILIZED, WEIGHTS_ALONE, STABILIZED, DEFAULT, NO_FORESTS)
 
 
 def fit_steps(data: Simulation, seed: int) -> dict[str, VariantCurves]:
