@@ -69,12 +69,36 @@ def test_bad_options_are_named(arguments, message):
     [
         ("ablation", "random_forest", "is not one of ablation_printed, ablation"),
         ("table1", "ablation", "'ablation' is not one of doseforest"),
+        ("table1", "apart", "'apart' is not one of doseforest"),
     ],
 )
 def test_a_study_takes_no_methods_that_its_report_would_not_show(study, method, message):
     result = run("bench", study, "--methods", method)
     assert result.exit_code == 2
     assert message in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("study", ["accuracy", "joint", "colangelo-lee"])
+def test_studies_of_a_fixed_size_refuse_another(study):
+    result = run("bench", study, "--n", "500")
+    assert result.exit_code == 2
+    assert "This study takes --methods" in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("place", "message"), [("", "is a directory"), ("missing/numbers.json", "cannot be written to")]
+)
+def test_numbers_that_cannot_be_written_are_told_before_the_first_fit(tmp_path, place, message):
+    result = run("bench", "table1", "--methods", "zero", "--json", tmp_path / place)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_figure_without_a_curve_to_draw_is_refused_before_the_first_fit():
+    result = run("bench", "adrf", "--methods", "zero,adrf")
+    assert result.exit_code == 1
+    assert "must have one that estimates an average curve. Got zero, adrf" in result.output
 
 
 def test_names_may_have_commas_be_repeated_and_stand_for_groups(monkeypatch):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from doseforest.datasets import MissingDataError
+from doseforest.cli.errors import told
 from doseforest.machine import thread_count
 from doseforest.studies.coverage.study import SECTIONS as COVERAGE_SECTIONS
 from doseforest.studies.coverage.study import CoverageStudy
@@ -69,7 +70,25 @@ Seed = Annotated[int | None, typer.Option(min=0, help=f"The first seed, by defau
 Processes = Annotated[
     int, typer.Option(min=1, help="Fits at a time.", show_default="all processors")
 ]
-Json = Annotated[Path | None, typer.Option("--json", help="Where the numbers go.")]
+
+
+def _in_a_folder(path: Path | None) -> Path | None:
+    """A file to write, whose folder is there: a run of hours must not end in an error."""
+    if path is not None and not os.access(path.absolute().parent, os.W_OK):
+        raise typer.BadParameter(f"Its folder {path.absolute().parent} cannot be written to.")
+    return path
+
+
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        help="Where the numbers go, besides the folder of results.",
+        dir_okay=False,
+        writable=True,
+        callback=_in_a_folder,
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Do again what is done already.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="A line for every fit.")]
 
@@ -78,6 +97,7 @@ def _command(study: str) -> None:
     """Register the command of a study."""
 
     @app.command(study, help=_help(study))
+    @told
     def run(
         methods: Methods = None,
         designs: Designs = None,
@@ -138,6 +158,7 @@ for _study in STUDIES:
 
 
 @app.command(REAL, help=_help(REAL))
+@told
 def real(
     sections: Sections = None,
     n: Rows = None,
@@ -157,14 +178,11 @@ def real(
         fresh=fresh,
         verbose=verbose,
     )
-    try:
-        _run(REAL, request, json)
-    except (MissingDataError, ImportError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
+    _run(REAL, request, json)
 
 
 @app.command(COVERAGE, help=_help(COVERAGE))
+@told
 def coverage(
     sections: CoverageSections = None,
     cases: Cases = None,

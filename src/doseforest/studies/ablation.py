@@ -23,13 +23,19 @@ from doseforest.studies.printed_variants import (
 )
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
-from doseforest.studies.scores import MISSING, Scores, digits, paired_by_seed
+from doseforest.studies.scores import (
+    MISSING,
+    Scores,
+    digits,
+    mark,
+    paired_by_seed,
+    range_text,
+)
 from doseforest.studies.settings import SIZES
-from doseforest.studies.table1 import range_text
 from doseforest.studies.tasks import Record, Task
 
 METHODS = ("ablation_printed", "ablation")
-SIMULATIONS = {"ablation_printed": 5, "ablation": 3}
+SIMULATIONS = {"ablation_printed": 10, "ablation": 6}
 PLAIN = (DEFAULT, NO_FORESTS)
 DESIGNS = ("polynomial", "confounded", "steps")
 NOTE = (
@@ -109,6 +115,4 @@ def cell(scores: Scores, design: str, size: int, row: str, first: str) -> str:
     ours, theirs = (scores.by_seed(design, size, own) for own in (first, row))
     ratio = simulation_mean([theirs[seed] / ours[seed] for seed in theirs]).mean
     gap = paired_by_seed(theirs, ours)
-    assert gap is not None  # there is a mean
-    low, high = gap.interval()
-    return f"{digits(mean.mean)} ({ratio:.2f}){'*' if low > 0 else '!' if high < 0 else ''}"
+    return f"{digits(mean.mean)} ({ratio:.2f}){mark(gap)}"

@@ -7,7 +7,7 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import OURS, OUTCOME, PARTS, ROWS
 from doseforest.studies.report import Report
 from doseforest.studies.request import Request
-from doseforest.studies.scores import MISSING, Scores, digits, interval_text, with_error
+from doseforest.studies.scores import MISSING, Scores, digits, interval_text, mark, with_error
 from doseforest.studies.settings import OVERLAP, PUBLISHED, SIZES
 from doseforest.studies.tasks import Record, Task
 
@@ -76,8 +76,7 @@ def error_cell(scores: Scores, design: str, row: str, number: str) -> str:
     difference = scores.paired(design, n, row, OURS, number) if row != OURS else None
     if difference is None:
         return text
-    low, high = difference.interval()
-    return text + ("*" if low > 0 else "!" if high < 0 else "")
+    return text + mark(difference)
 
 
 def difference_table(scores: Scores, designs: list[str]) -> str:

@@ -227,7 +227,7 @@ METHODS: dict[str, Method | Ablation] = {
     "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=(CURVES,)),
 }
 _SINGLE = {name: own for name, own in METHODS.items() if isinstance(own, Method)}
-SINGLE_METHODS = tuple(_SINGLE)  # without ablations
+SINGLE_METHODS = tuple(name for name in _SINGLE if name != "apart")  # of a dose of one component
 ROWS = tuple(dict.fromkeys(row for method in _SINGLE.values() for row in method.rows))
 PARTS = tuple(row for method in _SINGLE.values() for row in method.parts)  # no fits of their own
 

@@ -9,16 +9,15 @@ from typing import Any
 
 from doseforest.evaluation import simulation_mean
 from doseforest.studies.markdown import markdown_table
-from doseforest.studies.methods import ALGORITHM, EXACT_AVERAGE, OURS, OUTCOME
+from doseforest.studies.methods import ALGORITHM, CONSTANT, EXACT_AVERAGE, OURS, OUTCOME
 from doseforest.studies.provenance import CLONE, results_folder
-from doseforest.studies.scores import MISSING, digits
+from doseforest.studies.scores import MISSING, digits, range_text
 from doseforest.studies.settings import PRINTED, PUBLISHED, SPARSE
-from doseforest.studies.table1 import range_text
 from doseforest.whole_files import write_text
 
 START, END = "<!-- made by `make readme` from table1.json -->\n", "<!-- end -->"
 PAGES = ("README.md", "docs/paper.md")
-TOLD = (OURS, OUTCOME, EXACT_AVERAGE, ALGORITHM)  # the other rows are baselines, in their order
+TOLD = (OURS, OUTCOME, CONSTANT, EXACT_AVERAGE, ALGORITHM)  # then baselines, in their order
 
 
 def readme_table(results: dict[str, Any]) -> str:

@@ -32,6 +32,8 @@ from doseforest.studies.store import Store
 from doseforest.studies.tasks import Record, Task
 from doseforest.studies.workers import Clock, run_tasks
 
+WITHOUT_SIZE = ("methods", "designs", "simulations")
+
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -41,7 +43,7 @@ class Study:
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
-    takes: tuple[str, ...] = ("methods", "designs", "simulations", "n")  # options of the command
+    takes: tuple[str, ...] = (*WITHOUT_SIZE, "n")  # options of the command
     keeps: str = ""  # published file whose designs and rows stay where a run leaves them out
     untold: tuple[str, ...] = ()  # rows that its report does not have
     methods: tuple[str, ...] = SINGLE_METHODS  # to choose from
@@ -133,15 +135,27 @@ STUDIES: dict[str, AnyStudy] = {
         accuracy.tasks,
         accuracy.report,
         accuracy.COLUMNS,
+        takes=WITHOUT_SIZE,
         keeps="accuracy.json",
     ),
     "colangelo-lee": Study(
-        "bias and error of the average curve", colangelo_lee.tasks, colangelo_lee.report, ()
+        "bias and error of the average curve",
+        colangelo_lee.tasks,
+        colangelo_lee.report,
+        (),
+        takes=("methods", "simulations"),
     ),
     "scaling": Study(
         "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
     ),
-    "joint": Study("doses of several components", joint.tasks, joint.report, tuple(JOINT_DESIGNS)),
+    "joint": Study(
+        "doses of several components",
+        joint.tasks,
+        joint.report,
+        tuple(JOINT_DESIGNS),
+        takes=WITHOUT_SIZE,
+        methods=(*SINGLE_METHODS, "apart"),
+    ),
     "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run),
     "ab": Measurement(
         "false alarms and coverage of A/B tests in the marketplace",

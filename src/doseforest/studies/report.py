@@ -14,6 +14,7 @@ from doseforest.whole_files import write_text
 
 # What records of one group share.
 ABOUT = ("design", "n", "method", "row", "measure", "case", "commit", "drawn_from", "state")
+FIT = ("method", "design", "n", "case", "seed", "measure")  # what tells fits apart
 LEFT_OUT = ("data",)  # of the store, not of the results
 SIGNIFICANT_DIGITS = 5
 
@@ -64,23 +65,30 @@ class Report:
     def write(self, name: str, folder: Path, seconds: float, json_file: Path | None = None) -> str:
         """Write text, numbers and pictures; return the text."""
         folder.mkdir(parents=True, exist_ok=True)
-        about = {**provenance(), "seconds": round(seconds, 1), "seeds": seeds_of(self.records)}
+        about = {
+            **provenance(),
+            "seconds": round(seconds, 1),
+            "fit_seconds": round(fit_seconds_of(self.records)),
+            "seeds": seeds_of(self.records),
+        }
         text = self.markdown(about)
         write_text(folder / f"{name}.md", text)
-        for path in {folder / f"{name}.json", json_file or folder / f"{name}.json"}:
-            write_text(path, self.as_json(about))
+        write_text(folder / f"{name}.json", self.as_json(about))
         for file, draw in self.pictures.items():
             draw(folder / file)
+        if json_file is not None:
+            write_text(json_file, self.as_json(about))
         return text
 
 
 def heading(about: Mapping[str, Any]) -> str:
     """Where and when the numbers were measured."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    seeds = about["seeds"]
+    seeds, fits = about["seeds"], about["fit_seconds"]
     return (
-        f"{about['date']}, {about['seconds']:.0f} s on top of what earlier runs left.\\\n"
-        f"{about['machine']}, {versions}.\\\n"
+        f"{about['date']}, {about['seconds']:.0f} s on top of what earlier runs left"
+        + (f"; {fits:,} s of fits in all.\\\n" if fits else ".\\\n")
+        + f"{about['machine']}, {versions}.\\\n"
         f"Commit {about['commit']}, digest of the sources {about['sources']}"
         + (f", seeds {seeds[0]} to {seeds[1]}." if seeds else ".")
     )
@@ -89,7 +97,22 @@ def heading(about: Mapping[str, Any]) -> str:
 def seeds_of(records: list[Record]) -> list[int]:
     """The first and the last seed."""
     found = [record["seed"] for record in records if "seed" in record]
+    found += [seed for record in records for seed in record.get("seeds", [])]
     return [min(found), max(found)] if found else []
+
+
+def fit_seconds_of(records: list[Record]) -> float:
+    """Seconds of all fits; rows of one fit count once.
+
+    Examples
+    --------
+    >>> fit = {"design": "steps", "method": "doseforest", "seed": 0, "fit_seconds": 2.0}
+    >>> fit_seconds_of([{**fit, "row": "one"}, {**fit, "row": "two"}, {"row": "three"}])
+    2.0
+    """
+    timed = [record for record in records if "fit_seconds" in record and "method" in record]
+    fits = {tuple(own.get(name) for name in FIT): own["fit_seconds"] for own in timed}
+    return float(sum(fits.values()))
 
 
 def grouped(records: list[Record]) -> list[dict[str, Any]]:

@@ -63,3 +63,21 @@ def with_error(mean: SimulationMean | None) -> str:
 def interval_text(mean: SimulationMean) -> str:
     low, high = mean.interval()
     return f"[{digits(low)}, {digits(high)}]"
+
+
+def mark(gap: SimulationMean | None) -> str:
+    """Of a row less another: "*" where the row is worse beyond the interval, "!" where better."""
+    if gap is None:
+        return ""
+    low, high = gap.interval()
+    return "*" if low > 0 else "!" if high < 0 else ""
+
+
+def range_text(counts: Iterable[int]) -> str:
+    """The least and the largest of some numbers, or the one that all are.
+
+    >>> range_text([8, 25, 25]), range_text([8, 8])
+    ('8-25', '8')
+    """
+    found = sorted(set(counts))
+    return "-".join(map(str, dict.fromkeys((found[0], found[-1]))))
