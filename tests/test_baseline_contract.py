@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
@@ -121,6 +122,68 @@ def test_frames_give_what_arrays_give(make, model, data, frame):
     np.testing.assert_array_equal(by_frame.effect(table, 5.0, 1.0), model.effect(data.X, 5.0, 1.0))
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_are_those_of_fit_by_name(make, data, frame):
+    names = [f"x{j}" for j in range(20)]
+    table = frame(dict(zip(names, data.X.T, strict=True)))
+    fitted = make(1).fit(table, data.y, treatment=data.treatment)
+    assert fitted.feature_names_in_.tolist() == names
+    expected = fitted.dose_response(table, [1.0, 5.0])
+    turned = frame({name: table[name] for name in [*names[::-1], "x0"]} | {"more": data.y})
+    np.testing.assert_array_equal(fitted.dose_response(turned, [1.0, 5.0]), expected)
+    np.testing.assert_array_equal(fitted.dose_response(data.X, [1.0, 5.0]), expected)
+    renamed = frame({f"{name}!": table[name] for name in names})
+    for ask in (
+        lambda: fitted.dose_response(renamed, 1.0),
+        lambda: fitted.effect(renamed, 5.0, 1.0),
+        lambda: fitted.elasticity(renamed, 1.0),
+    ):
+        with pytest.raises(
+            ValueError, match=r"feature names should match .* without \['x0', .*x0!"
+        ):
+            ask()
+    missing = frame({name: table[name] for name in names[1:]})
+    with pytest.raises(ValueError, match=r"Got a frame without \['x0'\] instead"):
+        fitted.dose_response(missing, 1.0)
+
+
+def test_columns_go_by_place_where_fit_knew_no_names(make, model, data):
+    table = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(20)])
+    assert not hasattr(model, "feature_names_in_")
+    expected = model.dose_response(data.X, 1.0)
+    np.testing.assert_array_equal(model.dose_response(table, 1.0), expected)
+    again = make(1).fit(table, data.y, treatment=data.treatment)
+    again.fit(data.X, data.y, treatment=data.treatment)
+    assert not hasattr(again, "feature_names_in_")
+
+
+def test_elasticities_are_slopes_over_a_twentieth_of_the_doses(make, data):
+    fitted = make(1).fit(data.X, data.y + 100.0, treatment=data.treatment)
+    units, (low, high) = data.X[:3], (data.treatment.min(), data.treatment.max())
+    step = (high - low) / 40
+    edge = low + step / 2
+    for dose, start, end in ((1.0, 1.0 - step, 1.0 + step), (edge, low, edge + step)):
+        curves = fitted.dose_response(units, [start, dose, end])
+        expected = dose * (curves[:, 2] - curves[:, 0]) / (end - start) / curves[:, 1]
+        np.testing.assert_allclose(fitted.elasticity(units, dose), expected, atol=1e-12)
+    own = fitted.elasticity(units, [1.0, edge, 1.0])
+    np.testing.assert_allclose(own[1], fitted.elasticity(units, edge)[1], atol=1e-12)
+
+
+def test_elasticities_need_positive_outcomes_and_observed_doses(make, data):
+    fitted = make(1)
+    if not isinstance(fitted, AverageCurve):
+        with pytest.raises(NotFittedError):
+            fitted.elasticity(data.X, 1.0)
+    fitted.fit(data.X, data.y - 100.0, treatment=data.treatment)
+    with pytest.raises(ValueError, match=r"'dose' .* positive expected outcome .* for unit 0 at"):
+        fitted.elasticity(data.X, 4.0)
+    with pytest.raises(ValueError, match=r"'dose' .* in the support of the dose.* Got 99 "):
+        fitted.elasticity(data.X, 99.0)
+    with pytest.raises(ValueError, match=r"'component' .* from 0 to 0, .* Got 1 "):
+        fitted.elasticity(data.X, 1.0, component=1)
+
+
 def test_features_must_be_those_of_fit(model, data):
     assert model.n_features_in_ == 20
     with pytest.raises(ValueError, match=r"'X' .* 20 features.* Got 3"):
@@ -143,6 +206,13 @@ def test_rows_must_match(make, data):
         make(1).fit(data.X, data.y[1:], treatment=data.treatment)
     with pytest.raises(ValueError, match=r"'treatment' .* \(300\)\. Got shape \(299,\)"):
         make(1).fit(data.X, data.y, treatment=data.treatment[1:])
+
+
+def test_doses_must_differ_where_curves_are_learned(make, data):
+    model = make(1)
+    if not isinstance(model, AverageCurve | ZeroEffect):
+        with pytest.raises(ValueError, match=r"'treatment' .* different doses\. Got only 3 "):
+            model.fit(data.X, data.y, treatment=np.full(300, 3.0))
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
+from doseforest import GeneralizedCausalForest
 from doseforest.baselines import (
     AverageCurve,
     ConstantCurve,
+    EconMLForest,
+    KennedyCurve,
+    LinearCausalForest,
     OutcomeRegressor,
     ZeroEffect,
     boosting,
@@ -20,6 +26,7 @@ from doseforest.baselines import (
     random_forest,
     xgboost_trees,
 )
+from doseforest.data.table import as_table
 from doseforest.evaluation import effect_errors
 from doseforest.prediction.curve_effects import dose_table, unit_doses
 from doseforest.simulation import DESIGNS
@@ -159,20 +166,136 @@ def test_the_given_average_is_asked_once_for_each_distinct_dose():
     np.testing.assert_array_equal(asked, [[1.0, 2.0, 3.0]])
 
 
+def outcome_model_alone():
+    return GeneralizedCausalForest(correction="none", baseline=5.0, random_state=0, verbose=False)
+
+
+class ForestCurves(BaseEstimator):
+    """A fitted forest in the clothes of a regressor on [X, T]."""
+
+    def __init__(self, forest=None):
+        self.forest = forest
+
+    def __sklearn_clone__(self):
+        return self
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, Z):
+        return self.forest.dose_response(Z[:, :-1], Z[:, -1:])[:, 0]
+
+
+def test_elasticities_are_the_forest_s(data):
+    forest = outcome_model_alone()
+    forest.fit(data.X, data.y + 100.0, treatment=data.treatment)
+    twin = OutcomeRegressor(ForestCurves(forest)).fit(data.X, data.y, treatment=data.treatment)
+    doses = np.linspace(data.treatment.min(), data.treatment.max(), 30)
+    found = twin.elasticity(data.X[:30], doses)
+    expected = forest.elasticity(data.X[:30], doses)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert np.abs(found).max() > 0
+
+
+def two_discounts(n=120):
+    """Two doses, and a plane: y = 10 + 2 t1 + 3 t2."""
+    rng = np.random.default_rng(0)
+    doses = rng.uniform(1.0, 2.0, (n, 2))
+    return rng.normal(size=(n, 2)), doses, 10.0 + doses @ [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("model", "slope"),
+    [
+        (OutcomeRegressor(LinearRegression()), 2.0),
+        (ConstantCurve(OutcomeRegressor(LinearRegression())), 2.0),
+        (AverageCurve(lambda doses: 10.0 + doses @ [2.0, 3.0]), 2.0),
+        (ZeroEffect(), 0.0),
+    ],
+    ids=["regressor", "constant", "average", "zero"],
+)
+def test_doses_of_several_components_are_kept_from_fit(model, slope):
+    X, doses, y = two_discounts()
+    model.fit(X, y, treatment=doses)
+    assert model.n_components == 2
+    units, ends = X[:4], ([2.0, 1.5], [1.0, 1.5])
+    np.testing.assert_allclose(model.effect(units, *ends), np.full(4, slope))
+    np.testing.assert_allclose(model.partial_effect(units, ends[1], ends[0]), np.full(4, slope))
+    curves = model.dose_response(units, [ends[0], ends[1], ends[0]])
+    np.testing.assert_allclose(curves[:, 0] - curves[:, 1], np.full(4, slope))
+    np.testing.assert_array_equal(curves[:, 0], curves[:, 2])
+    own = model.dose_response(units, np.tile(ends, (4, 1, 1)))
+    np.testing.assert_allclose(own, curves[:, :2])
+    at_middle = 1.5 * slope / model.dose_response(units, [1.5, 1.5])[:, 0]
+    found = model.elasticity(units, [1.5, 1.5], component=0)
+    np.testing.assert_allclose(found, at_middle, atol=1e-12)
+    with pytest.raises(ValueError, match=r"'component' .* from 0 to 1, .* Got None "):
+        model.elasticity(units, [1.5, 1.5])
+
+
+def test_an_elasticity_without_a_range_of_doses_is_refused():
+    X = np.zeros((3, 1))
+    with pytest.raises(ValueError, match=r"'treatment' .* must be given .* Got None "):
+        AverageCurve(np.exp).elasticity(X, 1.0)
+    flat = ZeroEffect().fit(X, [1.0, 2.0, 3.0], treatment=np.full(3, 5.0))
+    with pytest.raises(ValueError, match=r"'treatment' .* different doses .* Got only 5 "):
+        flat.elasticity(X, 5.0)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_constant_curve_hands_its_model_the_table_as_it_comes(data, frame):
+    columns = {"size": data.X[:, 0], "shop": np.where(data.X[:, 1] > 0, "north", "south")}
+    table, grid = frame(columns), [2.0, 5.0]
+    forest = outcome_model_alone()
+    model = ConstantCurve(forest, max_units=4).fit(table, data.y, treatment=data.treatment)
+    assert isinstance(model.units_, frame)
+    few = frame({name: column[[0, 99, 199, 299]] for name, column in columns.items()})
+    curves = model.model_.dose_response(few, grid)
+    np.testing.assert_allclose(model.dose_response(table, grid)[7], curves.mean(axis=0))
+    assert model.elasticity(table[["shop", "size"]], 5.0).shape == (300,)
+
+
+def test_a_constant_curve_takes_lists_and_blocks(data):
+    by_array = ConstantCurve(boosting(n_trees=5), max_units=7)
+    by_array.fit(data.X, data.y, treatment=data.treatment)
+    for table in (data.X.tolist(), as_table(data.X)):
+        model = ConstantCurve(boosting(n_trees=5), max_units=7)
+        model.fit(table, data.y, treatment=data.treatment)
+        expected = by_array.dose_response(data.X[:2], [2.0, 5.0])
+        np.testing.assert_array_equal(model.dose_response(data.X[:2], [2.0, 5.0]), expected)
+
+
+def test_without_a_seed_every_fit_draws_one(data):
+    lines = {"outcome_model": LinearRegression(), "treatment_model": LinearRegression()}
+    model = KennedyCurve(random_state=None, n_folds=2, **lines)
+    folds = [
+        model.fit(data.X, data.y, treatment=data.treatment).outcome_model_.folds for _ in range(2)
+    ]
+    assert (folds[0] != folds[1]).any()
+
+
 def test_random_forests_have_their_known_errors_on_the_published_designs():
-    # Known over 10 simulations, leaves of 50: 4.86 / 3.59, 4.60 / 3.40 and 4.00 / 2.86. One
-    # simulation scatters by up to .5 around its mean: 4 of them against 10, hence 2 standard
-    # errors of .5 * sqrt(1/4 + 1/10) = .3. The curves were chosen by these figures, among others.
+    # Known over 10 simulations, leaves of 50: 4.86 / 3.59, 4.60 / 3.40 and 4.00 / 2.86; the curves
+    # were chosen by these figures, among others. These four draws give 5.04 / 3.84, 4.86 / 3.63
+    # and 4.38 / 3.06: off by up to 9.5 % of the rms and 7 % of the mae, whose errors by the draw
+    # are 6 % or so. With the first two designs swapped the mae is off by 13 %, and the order wrong.
     known = {"polynomial": (4.86, 3.59), "sinusoidal": (4.60, 3.40), "exponential": (4.00, 2.86)}
-    for name, (rms, mae) in known.items():
+    found = []
+    for name in known:
         errors = []
         for seed in range(4):
             data = DESIGNS[name].draw(n=1000, seed=seed)
             model = random_forest(n_trees=40, min_samples_leaf=50)
             model.fit(data.X, data.y, treatment=data.treatment)
-            errors.append(effect_errors(model, data, X=data.draw_units(500, seed=100 + seed)))
-        assert np.mean([error.rms for error in errors]) == pytest.approx(rms, abs=2 * 0.3)
-        assert np.mean([error.mae for error in errors]) == pytest.approx(mae, abs=2 * 0.3)
+            own = effect_errors(model, data, X=data.draw_units(500, seed=100 + seed))
+            errors.append((own.rms, own.mae))
+        found.append(np.mean(errors, axis=0))
+    rms, mae = np.transpose(found)
+    expected_rms, expected_mae = np.transpose(list(known.values()))
+    np.testing.assert_allclose(rms, expected_rms, rtol=0.12)
+    np.testing.assert_allclose(mae, expected_mae, rtol=0.10)
+    assert (np.diff(rms) < 0).all()
+    assert (np.diff(mae) < 0).all()
 
 
 def test_doses_are_a_grid_or_a_row_for_each_unit():
@@ -199,12 +322,59 @@ def test_doses_are_a_grid_or_a_row_for_each_unit():
             lambda m, X: ConstantCurve(m, max_units=0).fit(X, X[:, 0], treatment=X[:, 1]),
             r"'max_units' .* Got 0",
         ),
+        (
+            lambda m, X: ConstantCurve(m, max_units=2.5).fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'max_units' .* an int of at least 1\. Got 2\.5",
+        ),
+        (
+            lambda m, X: ConstantCurve(m, max_units="a").fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'max_units' .* an int of at least 1\. Got 'a'",
+        ),
+        (
+            lambda m, X: KennedyCurve(random_state="x").fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'random_state' .* an int of at least 0\. Got 'x'",
+        ),
+        (
+            lambda m, X: KennedyCurve(random_state=-1).fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'random_state' .* an int of at least 0\. Got -1",
+        ),
+        (
+            lambda m, X: LinearCausalForest(random_state="x").fit(X, X[:, 0], treatment=X[:, 1]),
+            r"'random_state' .* an int of at least 0\. Got 'x'",
+        ),
+        (
+            lambda m, X: m.fit(X, X[:, 0], treatment=np.column_stack([X[:, 1], np.ones(5)])),
+            r"'treatment' .* different doses in every column\. Got only 1 in column 1",
+        ),
     ],
 )
 def test_errors_name_parameter_rule_and_value(call, message, data):
     model = OutcomeRegressor(LinearRegression()).fit(data.X, data.y, treatment=data.treatment)
     with pytest.raises(ValueError, match=message):
         call(model, data.X[:5])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_folds": 1}, r"'n_folds' .* at least 2 .* rows \(300\)\. Got 1 "),
+        ({"n_folds": "2"}, r"'n_folds' .* at least 2 .* Got '2' "),
+        ({}, r"'X' .* missing values: fill them .* Got NaN in row 4, column 'x3' "),
+    ],
+)
+def test_econml_s_forest_refuses_what_econml_does_not_take(data, parameters, message):
+    pytest.importorskip("econml")
+    lines = {"outcome_model": LinearRegression(), "treatment_model": LinearRegression()}
+    model = EconMLForest(**({"n_trees": 10, "n_folds": 2} | lines | parameters))
+    table = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(20)])
+    spoilt = table.copy()
+    spoilt.loc[4, "x3"] = np.nan
+    with pytest.raises(ValueError, match=message):
+        model.fit(spoilt if not parameters else table, data.y, treatment=data.treatment)
+    if not parameters:
+        model.fit(table, data.y, treatment=data.treatment)  # ten trees: not a multiple of 4
+        with pytest.raises(ValueError, match=message):
+            model.effect(spoilt, 5.0)
 
 
 @pytest.mark.parametrize("model", [random_forest(), ConstantCurve(boosting()), ZeroEffect()])

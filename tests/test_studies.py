@@ -282,7 +282,7 @@ def test_the_table_of_the_readme_has_one_place():
 # Several sittings
 
 
-@pytest.mark.parametrize("name", ["table1", "adrf", "ablation", "accuracy", "coverage"])
+@pytest.mark.parametrize("name", ["table1", "adrf", "ablation", "accuracy", "coverage", "real"])
 def test_published_records_can_be_published_again(name):
     published = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
     assert grouped(ungrouped(published)) == published

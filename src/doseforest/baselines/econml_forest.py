@@ -6,20 +6,21 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.preprocessing import SplineTransformer
-from sklearn.utils.validation import check_is_fitted
 
+from doseforest.baselines.base import Baseline
 from doseforest.baselines.extra import from_extra
-from doseforest.baselines.inputs import training_rows, units_of, varied_dose
+from doseforest.baselines.inputs import require_int, training_rows
+from doseforest.data.table import column_label
 from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.curve_effects import dose_table
 
 LASSO = "linear"  # EconML's name for a lasso whose penalty is cross-validated
 
 
-class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class EconMLForest(Baseline):
     """`CausalForestDML` of EconML on splines of the dose, or plain, with the effect API.
 
     Its forest gives every unit coefficients on the splines: how the outcome moves with the dose,
@@ -33,7 +34,7 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_trees : int, default=500
-        Trees of the causal forest; EconML wants a multiple of 4.
+        Trees of the causal forest; only EconML's own intervals, which are off, want them by fours.
     min_samples_leaf : int, default=20
         Least number of units in a leaf.
     n_knots : int or None, default=4
@@ -105,7 +106,9 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
         causal_forest = load_causal_forest()
         rows = training_rows(X, y, treatment)
-        dose = varied_dose(rows.dose)
+        require_complete(rows.features, rows.names)
+        require_int("n_folds", self.n_folds, 2, len(rows.dose))
+        dose = rows.dose[:, 0]
         splines = None if self.n_knots is None else dose_splines(rows.dose, self.n_knots)
         self.forest_ = causal_forest(
             model_y=_nuisance(self.outcome_model, _outcome_models(self.random_state)),
@@ -119,15 +122,15 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         ).fit(rows.outcome, dose if splines is None else rows.dose, X=rows.features)
         self.splines_ = None if splines is None else splines.fit(rows.dose)
-        self.n_features_in_ = rows.features.shape[1]
+        self._keep(rows.features.shape[1], rows.names, rows.dose)
         fitted = self._unlevelled(rows.features, rows.dose)[:, 0]
         self.level_ = float(np.mean(rows.outcome - fitted))
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Curves on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
-        check_is_fitted(self)
-        features = units_of(X, self.n_features_in_)
+        features = self._units(X)
+        require_complete(features, self._names)
         return self.level_ + self._unlevelled(features, dose_table(doses, len(features)))
 
     def _unlevelled(self, features: FloatArray, doses: FloatArray) -> FloatArray:
@@ -140,6 +143,27 @@ class EconMLForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
 def load_causal_forest() -> Any:
     """Class `CausalForestDML` of EconML, or an error that says how to get it."""
     return from_extra("econml.dml", "CausalForestDML", baseline="EconMLForest", package="EconML")
+
+
+def require_complete(features: FloatArray, names: tuple[str, ...] | None) -> None:
+    """Raise ValueError for missing features, which EconML's forest does not take.
+
+    Examples
+    --------
+    >>> require_complete(np.array([[1.0, np.nan]]), ("age", "size"))
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'X' parameter of EconMLForest must not have missing values: fill them in first,
+    for instance by sklearn.impute.SimpleImputer. Got NaN in row 0, column 'size' instead.
+    """
+    missing = np.isnan(features)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            "The 'X' parameter of EconMLForest must not have missing values: fill them in first, "
+            "for instance by sklearn.impute.SimpleImputer. "
+            f"Got NaN in row {row}, column {column_label(names, int(column))} instead."
+        )
 
 
 def dose_splines(dose: FloatArray, n_knots: int) -> SplineTransformer:

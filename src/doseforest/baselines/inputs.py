@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.data.checks import checked_columns
-from doseforest.data.table import as_table
+from doseforest.data.table import BlockSource, as_table
 from doseforest.dtypes import FloatArray
 
 
@@ -20,24 +20,28 @@ class TrainingRows:
     features: FloatArray  # (n_rows, n_features), NaN is missing
     outcome: FloatArray  # (n_rows,)
     dose: FloatArray  # (n_rows, n_components)
+    names: tuple[str, ...] | None  # of the features, where the table has them
 
 
 def training_rows(X: Any, y: Any, treatment: Any, max_components: int = 1) -> TrainingRows:
-    """Rows from numpy, pandas or polars; outcomes and doses must be finite.
+    """Rows from numpy, pandas or polars; outcomes and doses must be finite, and doses differ.
 
     Examples
     --------
     >>> training_rows([[1], [None]], [1, 2], [0, 5]).dose.ravel()
     array([0., 5.])
     """
-    features = feature_matrix(X)
-    outcome = checked_columns(y, "y", len(features), 1)[:, 0]
+    table = as_table(X)
+    features = _matrix(table)
+    outcome = checked_columns(y, "y", len(features), 1)[:, 0].astype(np.float64)
     dose = checked_columns(treatment, "treatment", len(features), max_components)
-    return TrainingRows(features, outcome.astype(np.float64), dose.astype(np.float64))
+    dose = dose.astype(np.float64)
+    require_varied(dose)
+    return TrainingRows(features, outcome, dose, table.names)
 
 
-def units_of(X: Any, n_features: int) -> FloatArray:
-    """Features of units, which must be as many as in fit.
+def units_of(X: Any, n_features: int, names: tuple[str, ...] | None = None) -> FloatArray:
+    """Features of units as numbers, as many as in fit; of a frame by their names in fit.
 
     Examples
     --------
@@ -46,38 +50,46 @@ def units_of(X: Any, n_features: int) -> FloatArray:
     ...
     ValueError: The 'X' parameter must have 3 features, as in fit. Got 2 instead.
     """
-    features = feature_matrix(X)
-    _require_features(features.shape[1], n_features)
-    return features
-
-
-def table_shape(X: Any, n_features: int | None = None) -> tuple[int, int]:
-    """Rows and features of any table, with text too; of as many features as wanted.
-
-    Examples
-    --------
-    >>> table_shape([[1, 2]])
-    (1, 2)
-    """
-    table = as_table(X, with_categories=True)
+    table = as_table(X, expected_names=names)
     _require_features(table.n_features, n_features)
-    return table.n_rows, table.n_features
+    return _matrix(table)
 
 
-def varied_dose(dose: FloatArray) -> FloatArray:
-    """One-dimensional doses, which must not all be the same.
+def table_of(
+    X: Any, n_features: int | None = None, names: tuple[str, ...] | None = None
+) -> BlockSource:
+    """Any table, with text too, of as many features as wanted and with their names.
 
     Examples
     --------
-    >>> varied_dose(np.array([[1.0], [2.0]]))
-    array([1., 2.])
+    >>> table_of([[1, 2]]).n_features
+    2
     """
-    single = dose[:, 0]
-    if len(single) and single.min() == single.max():
+    table = as_table(X, expected_names=names, with_categories=True)
+    _require_features(table.n_features, n_features)
+    return table
+
+
+def require_varied(dose: FloatArray) -> None:
+    """Raise ValueError where all rows have one dose, (n_rows, n_components), or one component.
+
+    Examples
+    --------
+    >>> require_varied(np.array([[1.0, 5.0], [2.0, 5.0]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: The 'treatment' parameter must hold different doses in every column. Got only 5 in
+    column 1 instead.
+    """
+    constant = np.ptp(dose, axis=0) == 0
+    if constant.any():
+        place = int(np.argmax(constant))
+        several = len(constant) > 1
+        every, which = (" in every column", f" in column {place}") if several else ("", "")
         raise ValueError(
-            f"The 'treatment' parameter must hold different doses. Got only {single[0]:g} instead."
+            f"The 'treatment' parameter must hold different doses{every}. "
+            f"Got only {dose[0, place]:g}{which} instead."
         )
-    return single
 
 
 def require_int(name: str, value: Any, least: int, n_rows: int | None = None) -> None:
@@ -100,16 +112,23 @@ def require_int(name: str, value: Any, least: int, n_rows: int | None = None) ->
         )
 
 
-def feature_matrix(X: Any) -> FloatArray:
-    """Features as numbers, shape (n_units, n_features), from numpy, pandas or polars.
+def drawn_seed(random_state: int | None) -> int:
+    """The seed that was given, or a new one.
 
     Examples
     --------
-    >>> feature_matrix([[1, 2], [3, None]])
-    array([[ 1.,  2.],
-           [ 3., nan]])
+    >>> drawn_seed(7)
+    7
     """
-    return np.concatenate([block for _, block in as_table(X).blocks()])
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**30))
+    require_int("random_state", random_state, 0)
+    return int(random_state)
+
+
+def _matrix(table: BlockSource) -> FloatArray:
+    """All blocks of a table of numbers, (n_rows, n_features)."""
+    return np.concatenate([block for _, block in table.blocks()])
 
 
 def _require_features(got: int, wanted: int | None) -> None:

@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from doseforest.baselines.base import Baseline
 from doseforest.baselines.cross_fitted_stack import (
     CrossFittedStack,
     cross_fit_stack,
     line_and_forest,
 )
 from doseforest.baselines.dose_density import DoseDensity, dose_density
-from doseforest.baselines.inputs import require_int, training_rows, units_of, varied_dose
+from doseforest.baselines.inputs import drawn_seed, require_int, training_rows
 from doseforest.baselines.reference_curves import at_distinct_doses
 from doseforest.dtypes import FloatArray
 from doseforest.machine import thread_count
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.curve_effects import dose_table
 from doseforest.smoothing.bandwidths import loo_bandwidth
 from doseforest.smoothing.boundary import local_line
 from doseforest.smoothing.inputs import given_bandwidth
@@ -44,7 +43,7 @@ class AverageDoses:
         return np.interp(doses, self.doses, self.values)
 
 
-class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class KennedyCurve(Baseline):
     """The doubly robust average dose-response curve, the same for every unit.
 
     Kennedy, Ma, McHugh and Small, "Non-parametric methods for doubly robust estimation of
@@ -83,8 +82,8 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         (`dose_density.MisplacedDensity`), which makes their weights milder. Still not as there:
         100 trees, not 500; lines, not splines, between the doses of the grid; variances and
         densities are kept from 0.
-    random_state : int, default=0
-        Seed of the folds and the default models.
+    random_state : int or None, default=0
+        Seed of the folds and the default models; None draws a new one for every fit.
     n_jobs : int, default=1
         Folds that are fitted side by side; never changes the result.
 
@@ -121,7 +120,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         bandwidth: float | None = None,
         n_doses: int = 100,
         as_coded: bool = False,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_jobs: int = 1,
     ) -> None:
         self.outcome_model = outcome_model
@@ -136,7 +135,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
         """Fit the nuisances, make the pseudo-outcomes and smooth them over the dose."""
         rows = training_rows(X, y, treatment)
-        dose = varied_dose(rows.dose)
+        dose = rows.dose[:, 0]
         require_int("n_doses", self.n_doses, 2)
         require_int("n_folds", self.n_folds, 2, len(dose))
         if not isinstance(self.as_coded, bool | np.bool_):
@@ -144,9 +143,10 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
                 f"The 'as_coded' parameter must be True or False. Got {self.as_coded!r} instead."
             )
         given = None if self.bandwidth is None else given_bandwidth(self.bandwidth)
+        seed = drawn_seed(self.random_state)
         table = np.column_stack([rows.features, dose])
-        self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome)
-        location = self._cross_fit(self.treatment_model, rows.features, dose)
+        self.outcome_model_ = self._cross_fit(self.outcome_model, table, rows.outcome, seed)
+        location = self._cross_fit(self.treatment_model, rows.features, dose, seed)
         squares = (dose - location.observed) ** 2
         if self.as_coded and not squares.any():
             raise ValueError(
@@ -154,7 +154,7 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
                 f"as_coded=True, where it has seen all rows. Got {self.treatment_model!r}, which "
                 "repeats them, instead."
             )
-        scale = self._cross_fit(self.treatment_model, rows.features, squares)
+        scale = self._cross_fit(self.treatment_model, rows.features, squares, seed)
         grid = np.linspace(dose.min(), dose.max(), int(self.n_doses))
         misread_over = grid if self.as_coded else None
         self.density_ = dose_density(dose, location.observed, scale.observed, misread_over)
@@ -171,17 +171,15 @@ class KennedyCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         values = local_lines(dose, self.pseudo_outcomes_, points, chosen)
         reached = np.isfinite(values)  # gaps in the doses, far wider than the bandwidth, are not
         self.average_ = AverageDoses(points[reached], values[reached])
-        self.n_features_in_ = rows.features.shape[1]
+        self._keep(rows.features.shape[1], rows.names, rows.dose)
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The average curve, shape (n_units, n_doses), on a grid or at own doses."""
-        check_is_fitted(self)
-        n_units = len(units_of(X, self.n_features_in_))
+        n_units = len(self._units(X))
         return at_distinct_doses(self.average_, dose_table(doses, n_units))
 
-    def _cross_fit(self, model: Any, X: FloatArray, y: FloatArray) -> CrossFittedStack:
-        seed = int(self.random_state)
+    def _cross_fit(self, model: Any, X: FloatArray, y: FloatArray, seed: int) -> CrossFittedStack:
         default = line_and_forest(seed, like_ranger=self.as_coded)
         return cross_fit_stack(
             default if model is None else [model],

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.utils.validation import check_is_fitted
 
-from doseforest.baselines.inputs import require_int, training_rows, units_of, varied_dose
+from doseforest.baselines.base import Baseline
+from doseforest.baselines.inputs import drawn_seed, require_int, training_rows
 from doseforest.corrections.moments import moment_channels
 from doseforest.curve_forest import CurveForest
 from doseforest.dtypes import FloatArray
 from doseforest.growth.score_splits import SplitByScores
 from doseforest.leaves.leaf_curves import RidgeMoments
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.curve_effects import dose_table
 
 # A local level beside the slope, in leaves and nodes; scores of the slope alone decide splits.
 LEVEL_AND_SLOPE = (0.0, 0.0)
 SLOPE_ALONE = ((0.0, 1.0),)
 
 
-class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class LinearCausalForest(Baseline):
     """Every unit has a slope tau(x): theta(t, x) = tau(x) (t - baseline).
 
     Athey, Tibshirani and Wager, "Generalized random forests", Annals of Statistics 47 (2019), and
@@ -107,9 +107,9 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
         """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
         rows = training_rows(X, y, treatment)
-        dose = varied_dose(rows.dose)
+        dose = rows.dose[:, 0]
         require_int("n_folds", self.n_folds, 2, len(dose))
-        self._seed = self._drawn_seed()
+        self._seed = drawn_seed(self.random_state)
         mean_outcome = self._mean(self.outcome_model, rows.features, rows.outcome, stage=1)
         mean_dose = self._mean(self.treatment_model, rows.features, dose, stage=2)
         self.residuals_ = Residuals(rows.outcome - mean_outcome, dose - mean_dose)
@@ -119,14 +119,13 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
             leaf_curve=RidgeMoments(LEVEL_AND_SLOPE),
         )
         self.forest_ = forest.fit(rows.features, line_moments(self.residuals_))
-        self.n_features_in_ = rows.features.shape[1]
+        self._keep(rows.features.shape[1], rows.names, rows.dose)
         self.level_ = float(np.mean(rows.outcome - self.slopes(rows.features) * dose))
         return self
 
     def slopes(self, X: Any) -> FloatArray:
         """Change tau(x) of the outcome per unit of dose, shape (n_units,)."""
-        check_is_fitted(self)
-        features = units_of(X, self.n_features_in_)
+        features = self._units(X)
         slopes: FloatArray = self.forest_.predict(features)[:, 1]
         return slopes
 
@@ -134,13 +133,6 @@ class LinearCausalForest(CurveEffects, BaseEstimator):  # type: ignore[misc]
         """Lines on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
         slopes = self.slopes(X)
         return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
-
-    def _drawn_seed(self) -> int:
-        """The seed that was given, or a new one."""
-        if self.random_state is None:
-            return int(np.random.default_rng().integers(2**30))
-        require_int("random_state", self.random_state, 0)
-        return int(self.random_state)
 
     def _mean(self, model: Any, X: FloatArray, values: FloatArray, stage: int) -> FloatArray:
         """What the features predict, from nothing that has seen the row."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.utils.validation import check_is_fitted
 
-from doseforest.baselines.inputs import training_rows, units_of
+from doseforest.baselines.base import Baseline
+from doseforest.baselines.inputs import training_rows
 from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
+from doseforest.prediction.curve_effects import dose_table
 from doseforest.treatments import vectors
 from doseforest.treatments.vectors import MAX_COMPONENTS, components
 
@@ -19,7 +19,7 @@ BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units
 BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
 
 
-class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class OutcomeRegressor(Baseline):
     """A scikit-learn regressor on the features and the dose, with the effect API.
 
     The curve of a unit is its prediction as the dose goes from value to value. Nothing corrects
@@ -56,20 +56,12 @@ class OutcomeRegressor(CurveEffects, BaseEstimator):  # type: ignore[misc]
         rows = training_rows(X, y, treatment, MAX_COMPONENTS)
         regressor = _forest_of_trees() if self.regressor is None else clone(self.regressor)
         self.regressor_ = regressor.fit(np.column_stack([rows.features, rows.dose]), rows.outcome)
-        self.n_features_in_ = rows.features.shape[1]
-        self._n_components = rows.dose.shape[1]
+        self._keep(rows.features.shape[1], rows.names, rows.dose)
         return self
-
-    @property
-    def n_components(self) -> int:
-        """Number of components of a dose."""
-        check_is_fitted(self)
-        return int(self._n_components)
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
-        check_is_fitted(self)
-        features = units_of(X, self.n_features_in_)
+        features = self._units(X)
         table = dose_table(doses, len(features), n_components=self.n_components)
         return predict_in_blocks(self.regressor_, features, table)
 

@@ -6,17 +6,19 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
-from doseforest.baselines.inputs import feature_matrix, table_shape
+from doseforest.baselines.base import Baseline
+from doseforest.baselines.inputs import require_int, table_of
 from doseforest.data.checks import checked_columns
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
-from doseforest.treatments.vectors import MAX_COMPONENTS
+from doseforest.data.table import ArrayTable, BlockSource, categories_of
+from doseforest.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.prediction.curve_effects import dose_table
+from doseforest.treatments.vectors import MAX_COMPONENTS, plain_doses
 
 
-class ZeroEffect(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class ZeroEffect(Baseline):
     """The mean outcome at every dose.
 
     Examples
@@ -28,18 +30,19 @@ class ZeroEffect(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
         """Average the outcomes."""
-        outcome, self.n_features_in_ = _looked_at(X, y, treatment)
+        table = table_of(X)
+        outcome = checked_columns(y, "y", table.n_rows, 1)[:, 0]
+        self._keep(table.n_features, table.names, _given_doses(treatment, table.n_rows))
         self.level_ = float(outcome.mean())
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The mean outcome, shape (n_units, n_doses)."""
-        check_is_fitted(self)
-        n_units, _ = table_shape(X, self.n_features_in_)
-        return np.full(dose_table(doses, n_units).shape, self.level_)
+        table = dose_table(doses, self._count(X), n_components=self.n_components)
+        return np.full(table.shape, self.level_)
 
 
-class AverageCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class AverageCurve(Baseline):
     """A given curve for every unit: ADRF only.
 
     With the exact one, `AverageCurve(simulation.average)`, it has the least error that a model
@@ -48,7 +51,7 @@ class AverageCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     average : callable
-        Average outcome at an array of doses of shape (n_doses,).
+        Average outcome at an array of doses of shape (n_doses,), or (n_doses, n_components).
 
     Examples
     --------
@@ -60,25 +63,38 @@ class AverageCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         self.average = average
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
-        """Nothing is learned but the number of features; it also answers without a fit."""
-        _, self.n_features_in_ = _looked_at(X, y, treatment)
+        """Nothing is learned but columns and doses; it also answers without a fit."""
+        table = table_of(X)
+        checked_columns(y, "y", table.n_rows, 1)
+        self._keep(table.n_features, table.names, _given_doses(treatment, table.n_rows))
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Always."""
+        return True
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The average curve, shape (n_units, n_doses)."""
-        n_units, _ = table_shape(X, getattr(self, "n_features_in_", None))
-        return at_distinct_doses(self.average, dose_table(doses, n_units))
+        table = dose_table(doses, self._count(X), n_components=self.n_components)
+        return at_distinct_doses(self.average, table)
 
 
-class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
+class ConstantCurve(Baseline):
     """The average of a model's curves for every unit: what is left without its heterogeneity.
 
     Parameters
     ----------
     model : estimator with `fit(X, y, treatment=...)` and `dose_response(X, doses)`
-        It is cloned.
+        It is cloned, and given tables as they come.
     max_units : int, default=1000
         Training units whose curves are averaged, evenly spread over the rows.
+
+    Attributes
+    ----------
+    model_ : estimator
+        Fitted.
+    units_ : table of shape (n_kept, n_features)
+        Units whose curves are averaged, in the kind of table that fit was given.
 
     Examples
     --------
@@ -97,23 +113,18 @@ class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
         """Fit the model, keep some units to average over."""
-        if self.max_units < 1:
-            raise ValueError(
-                "The 'max_units' parameter of ConstantCurve must be an int of at least 1. "
-                f"Got {self.max_units!r} instead."
-            )
-        features = feature_matrix(X)
-        self.model_ = clone(self.model).fit(features, y, treatment=treatment)
-        kept = np.linspace(0, len(features) - 1, min(len(features), self.max_units))
-        self.units_ = features[kept.astype(np.int64)]
-        self.n_features_in_ = features.shape[1]
+        require_int("max_units", self.max_units, 1)
+        table = table_of(X)
+        self.model_ = clone(self.model).fit(X, y, treatment=treatment)
+        kept = np.linspace(0, table.n_rows - 1, min(table.n_rows, int(self.max_units)))
+        self.units_ = _rows_at(X, kept.astype(np.int64))
+        self._keep(table.n_features, table.names, _given_doses(treatment, table.n_rows))
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """The average of the model's curves, shape (n_units, n_doses)."""
-        check_is_fitted(self)
-        n_units, _ = table_shape(X, self.n_features_in_)
-        return at_distinct_doses(self._average, dose_table(doses, n_units))
+        table = dose_table(doses, self._count(X), n_components=self.n_components)
+        return at_distinct_doses(self._average, table)
 
     def _average(self, doses: FloatArray) -> FloatArray:
         curves = np.asarray(self.model_.dose_response(self.units_, doses))
@@ -121,8 +132,10 @@ class ConstantCurve(CurveEffects, BaseEstimator):  # type: ignore[misc]
         return average
 
 
-def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: FloatArray) -> FloatArray:
+def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: DoseArray) -> FloatArray:
     """One curve at a table of doses, asked once for each distinct dose.
+
+    It is asked about numbers, (n_doses,), or about components, (n_doses, n_components).
 
     Examples
     --------
@@ -131,7 +144,7 @@ def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: FloatA
            [4., 1.]])
     """
     distinct, place = np.unique(doses, return_inverse=True)
-    values: FloatArray = np.asarray(average(distinct), np.float64)
+    values: FloatArray = np.asarray(average(plain_doses(distinct)), np.float64)
     if values.shape != distinct.shape:
         raise ValueError(
             f"The 'average' parameter must give one value per dose, {distinct.shape}. "
@@ -140,9 +153,16 @@ def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: FloatA
     return values[place].reshape(doses.shape)
 
 
-def _looked_at(X: Any, y: Any, treatment: Any) -> tuple[FloatArray, int]:
-    """Outcomes (n_rows,) and the number of features; doses are checked where they are given."""
-    n_rows, n_features = table_shape(X)
-    if treatment is not None:
-        checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
-    return checked_columns(y, "y", n_rows, 1)[:, 0], n_features
+def _given_doses(treatment: Any, n_rows: int) -> FloatArray | None:
+    """Doses (n_rows, n_components), checked where they are given."""
+    if treatment is None:
+        return None
+    return checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS).astype(np.float64)
+
+
+def _rows_at(X: Any, places: IntArray) -> Any:
+    """Rows of a table, in its own kind; of blocks as one array with their names and labels."""
+    if not isinstance(X, BlockSource):
+        return _safe_indexing(X, places)
+    values = np.concatenate([block for _, block in X.blocks()])
+    return ArrayTable(values[places], X.names, categories=categories_of(X))

@@ -123,7 +123,9 @@ def _mean_curve(model: Any, data: Simulation) -> Any:
 
 
 BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
-REGRESSORS, CURVES = "baselines/outcome_regressors.py", "baselines/reference_curves.py"
+BASE = ("baselines/base.py", "baselines/inputs.py")
+REGRESSORS = ("baselines/outcome_regressors.py", *BASE)
+CURVES = ("baselines/reference_curves.py", *BASE)
 MEASURED = ("studies/tasks.py", "evaluation/effect_errors.py")
 METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
@@ -131,7 +133,7 @@ METHODS: dict[str, Method | Ablation] = {
         _ours,
         BOOSTERS,
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
-        files=(CURVES,),
+        files=CURVES,
         ours=True,
     ),
     "paper": Method(
@@ -146,19 +148,19 @@ METHODS: dict[str, Method | Ablation] = {
         "random forest, leaf 5",
         lambda data, seed: random_forest(random_state=seed),
         ("scikit-learn",),
-        files=(REGRESSORS,),
+        files=REGRESSORS,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
         ("scikit-learn",),
-        files=(REGRESSORS,),
+        files=REGRESSORS,
     ),
     "boosting": Method(
         "boosting",
         lambda data, seed: boosting(random_state=seed),
         ("scikit-learn",),
-        files=(REGRESSORS,),
+        files=REGRESSORS,
     ),
     "stopped_boosting": Method(
         "boosting, stopped early",
@@ -166,19 +168,19 @@ METHODS: dict[str, Method | Ablation] = {
             2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
         ),
         ("scikit-learn",),
-        files=(REGRESSORS,),
+        files=REGRESSORS,
     ),
     "xgboost": Method(
         "XGBoost",
         lambda data, seed: xgboost_trees(random_state=seed),
         ("xgboost-cpu",),
-        files=("baselines/xgboost_trees.py", REGRESSORS),
+        files=("baselines/xgboost_trees.py", *REGRESSORS),
     ),
     "linear_forest": Method(
         "linear causal forest",
         lambda data, seed: LinearCausalForest(random_state=seed, n_jobs=1),
         ("numpy",),
-        files=("baselines/linear_causal_forest.py", "baselines/inputs.py"),
+        files=("baselines/linear_causal_forest.py", *BASE),
         ours=True,
     ),
     "kennedy": Method(
@@ -189,9 +191,8 @@ METHODS: dict[str, Method | Ablation] = {
             "baselines/kennedy_curve.py",
             "baselines/cross_fitted_stack.py",
             "baselines/dose_density.py",
-            "baselines/inputs.py",
-            REGRESSORS,
-            CURVES,
+            "baselines/outcome_regressors.py",
+            *CURVES,
         ),
         ours=True,
         draws=SOME,
@@ -200,14 +201,14 @@ METHODS: dict[str, Method | Ablation] = {
         "EconML CausalForestDML, linear",
         lambda data, seed: EconMLForest.linear(random_state=seed),
         ("econml", "scikit-learn"),
-        files=("baselines/econml_forest.py", "baselines/inputs.py"),
+        files=("baselines/econml_forest.py", *BASE),
         draws=FEW,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
         ("econml", "scikit-learn"),
-        files=("baselines/econml_forest.py", "baselines/inputs.py"),
+        files=("baselines/econml_forest.py", *BASE),
         draws=FEW,
     ),
     "apart": Method(
@@ -223,8 +224,8 @@ METHODS: dict[str, Method | Ablation] = {
         fit_steps,
         ("studies/ablation_variants.py", "studies/printed_variants.py"),
     ),
-    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=(CURVES,)),
-    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=(CURVES,)),
+    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=CURVES),
+    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=CURVES),
 }
 _SINGLE = {name: own for name, own in METHODS.items() if isinstance(own, Method)}
 SINGLE_METHODS = tuple(name for name in _SINGLE if name != "apart")  # of a dose of one component

@@ -146,7 +146,7 @@ def ungrouped(groups: list[dict[str, Any]]) -> list[Record]:
     for group in groups:
         shared = {name: value for name, value in group.items() if name in ABOUT}
         lists = {name: value for name, value in group.items() if name not in ABOUT}
-        rows = zip(*lists.values(), strict=True)
+        rows = zip(*lists.values(), strict=True) if lists else [()]  # one, with nothing but names
         records += [shared | dict(zip(lists, row, strict=True)) for row in rows]
     return records
 

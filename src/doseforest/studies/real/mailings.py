@@ -31,6 +31,12 @@ WHY = (
     "Where we differ: the article has plain means of the arms. Ours are adjusted for chance "
     "differences of the covariates."
 )
+WHY_UNITS = (
+    "Where units' curves differ from means: they spread wider than means do from the least to the "
+    "largest fifth, and stay closer to the average where few voters tell a group apart, as among "
+    "those who always voted or never did. A default forest of so few rows takes some noise for "
+    "differences here, and its curves are no better than one curve for all."
+)
 
 
 def measure(effort: Effort) -> list[Record]:
@@ -119,9 +125,11 @@ def parts(records: list[Record]) -> list[str]:
         published_table(records, decimals=4),
         WHY,
         f"Whom the strongest mailing moves: a default forest of {trained:,} voters, asked about "
-        "households that it has not seen, beside differences of means there. With all voters, "
-        "these are largest among those who voted in three or four of five elections before:",
+        "the rows of households that it has not seen. By elections before, the differences of "
+        f"means beside it are of all {n - trained:,} voters that it has not seen; by fifths, of "
+        "the rows asked. They are largest among those who voted in three or four of five:",
         group_table(records, "units' curves", "difference of means (s.e.)", decimals=3),
+        WHY_UNITS,
         held_out_text(records),
     ]
 

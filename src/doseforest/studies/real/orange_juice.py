@@ -31,7 +31,9 @@ HOMES = "HVAL150"  # share of homes worth over $150,000
 WHY = (
     "Where we differ: the line through a curve at ten prices weighs prices otherwise than least "
     "squares does. An advertisement sells juice by itself and comes with a low price: with it as a "
-    "control all elasticities are nearer to zero."
+    "control all elasticities are nearer to zero. One forest of all brands lets them share what "
+    "they have in common, and least squares for each does not: they part by more than two standard "
+    "errors for minute.maid, and for dominicks where homes are dear."
 )
 
 
