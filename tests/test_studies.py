@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from doseforest.corrections import stabilized
+from doseforest.corrections.shape_stack import stack_shapes
 from doseforest.evaluation import effect_errors
 from doseforest.simulation import DESIGNS
 from doseforest.studies import (
@@ -265,18 +267,18 @@ def test_the_table_marks_who_is_ahead():
     assert "| 14.09 / 12.58" in text
 
 
-@pytest.mark.parametrize("page", readme.PAGES)
-def test_the_table_of_the_readme_is_that_of_the_results(page):
-    results = json.loads((RESULTS / "table1.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", ["README.md", "docs/paper.md"])
+def test_tables_of_pages_are_those_of_the_results(page):
     text = (CLONE / page).read_text(encoding="utf-8")
-    assert readme.with_table(text, readme.readme_table(results)) == text
+    assert readme.updated(page, text) == text
+    results = json.loads((RESULTS / "table1.json").read_text(encoding="utf-8"))
     ours = next(own for own in results["results"] if own["row"] == OURS)
     assert f"{np.mean(ours['rms']):.3f}" in text
 
 
-def test_the_table_of_the_readme_has_one_place():
-    with pytest.raises(ValueError, match="Got 0 times"):
-        readme.with_table("no marks", "table")
+def test_a_page_has_a_place_for_each_table():
+    with pytest.raises(ValueError, match="Got 0 instead"):
+        readme.with_tables("no marks", "table1.json", ["table"])
 
 
 # Several sittings
@@ -492,22 +494,62 @@ def test_without_forests_the_outcome_model_is_left(trained):
     )
 
 
+@pytest.fixture(scope="module")
+def boosted(trained):
+    data, forest, own = trained
+    return data, forest, ablation_variants.with_outcome(own, ablation_variants.boosting_alone)
+
+
+@pytest.fixture
+def without_safety_net(monkeypatch):
+    """Of so few rows the safety net would leave all forests out, whatever their settings."""
+    sieve, free = ablation_variants.sieve, ablation_variants.not_shrunk
+    monkeypatch.setattr(
+        ablation_variants,
+        "sieve",
+        lambda trained, *others, **settings: sieve(trained, *others, **{"stack": free, **settings}),
+    )
+
+
+OWN_STACK = (ablation_variants.DEFAULT, ablation_variants.NO_FORESTS, "no shrinkage")
+
+
 @pytest.mark.parametrize(
-    "name", ["basis not residualised", "best candidate, not a stack", "no cross-fitting"]
+    "name", [own for own in ablation_variants.SIEVE_VARIANTS if own not in OWN_STACK]
 )
-def test_variants_of_the_correction_give_curves(trained, name):
-    assert np.isfinite(curves_of(trained, name)).all()
+def test_every_variant_of_the_correction_changes_it(boosted, without_safety_net, name):
+    data, _, own = boosted
+    default = ablation_variants.VariantCurves(own.outcome.full, ablation_variants.sieve(own))
+    first = default.dose_response(data.X[:20], np.array([1.0, 3.0, 5.0]))
+    found = curves_of(boosted, name)
+    assert np.isfinite(found).all()
+    assert np.abs(found - first).max() > 1e-3
+
+
+def test_variants_of_the_stabilised_form_change_it(boosted, monkeypatch):
+    def even_shares(shapes, target, **others):
+        found = stack_shapes(shapes, target, **others)
+        return replace(found, shares=np.full(shapes.shape[1], 1.0 / shapes.shape[1]))
+
+    monkeypatch.setattr(stabilized, "stack_shapes", even_shares)
+    variants = ablation_variants.KERNEL_VARIANTS
+    names = [ablation_variants.STABILIZED, "weights: none", "distance L1", "Gaussian kernel"]
+    first, *others = [curves_of(boosted, name, variants) for name in names]
+    assert [np.abs(own - first).max() > 1e-3 for own in others] == [True, True, True]
 
 
 def test_variants_of_the_kernel_forms_give_curves_of_their_own(trained):
-    names = ["published formula", "residual at the observed dose, not stabilised"]
+    names = [
+        ablation_variants.FORMULA,
+        ablation_variants.NOT_STABILIZED,
+        ablation_variants.WEIGHTS_ALONE,
+    ]
     found = [curves_of(trained, name, ablation_variants.KERNEL_VARIANTS) for name in names]
     alone = curves_of(trained, ablation_variants.NO_FORESTS)
     assert all(np.isfinite(own).all() for own in found)
-    # Neither has a safety net: both differ from the outcome model, and from each other.
-    assert np.abs(found[0] - alone).max() > 0.1
-    assert np.abs(found[1] - alone).max() > 0.1
-    assert np.abs(found[0] - found[1]).max() > 0.1
+    # None has a safety net: they differ from the outcome model, and from each other.
+    for place, own in enumerate(found):
+        assert all(np.abs(own - other).max() > 0.1 for other in (alone, *found[:place]))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from doseforest.evaluation import simulation_mean
 from doseforest.studies.ablation_variants import (
     BOOSTING,
@@ -37,6 +39,8 @@ from doseforest.studies.tasks import Record, Task
 METHODS = ("ablation_printed", "ablation")
 SIMULATIONS = {"ablation_printed": 10, "ablation": 6}
 PLAIN = (DEFAULT, NO_FORESTS)
+STEPS_TOLD = (f"{PRINTED}: {PAPER}", *(f"{STEPS}: {name}" for name in LATER_STEPS))
+PRINTED_TOLD = tuple(f"{PRINTED}: {name}" for name in PRINTED_VARIANTS)
 DESIGNS = ("polynomial", "confounded", "steps")
 NOTE = (
     "Root mean square error of effects on new units, mean over draws, and in brackets its ratio to "
@@ -67,21 +71,7 @@ def tasks(request: Request) -> list[Task]:
 
 def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
-    designs = list(request.designs or DESIGNS)
-    sizes = {own: request.n or SIZES[own] for own in designs}
-
-    def table(first: str, *others: str) -> str:
-        """Rows by designs, compared with the first."""
-        lines = [
-            [
-                row,
-                range_text(len(scores.by_seed(own, sizes[own], row)) for own in designs),
-                *(cell(scores, own, sizes[own], row, first) for own in designs),
-            ]
-            for row in (first, *others)
-        ]
-        return markdown_table(["", "draws", *designs], lines)
-
+    sizes = {own: request.n or SIZES[own] for own in request.designs or DESIGNS}
     outcomes = [f"{own}: {name}" for own in (STACK, SPLINES, BOOSTING) for name in PLAIN]
     sieves, kernels = list(SIEVE_VARIANTS), [f"{KERNEL}: {name}" for name in KERNEL_VARIANTS]
     beside = [f"{BOOSTING}: {name}" for name in (NO_FORESTS, DEFAULT)]
@@ -89,21 +79,34 @@ def report(records: list[Record], request: Request) -> Report:
         NOTE,
         "## From the printed algorithm to the default",
         STEPS_NOTE,
-        table(f"{PRINTED}: {PAPER}", *(f"{STEPS}: {name}" for name in LATER_STEPS)),
+        table(scores, sizes, *STEPS_TOLD),
         "## The printed algorithm, one thing changed at a time",
         PRINTED_NOTE,
-        table(*(f"{PRINTED}: {name}" for name in PRINTED_VARIANTS)),
+        table(scores, sizes, *PRINTED_TOLD),
         "## The outcome model",
-        table(*outcomes),
+        table(scores, sizes, *outcomes),
         "## The correction, on the default outcome model",
-        table(*(f"{STACK}: {name}" for name in sieves)),
+        table(scores, sizes, *(f"{STACK}: {name}" for name in sieves)),
         "## The correction, on boosting alone",
         "An outcome model that leaves more to correct.",
-        table(*(f"{BOOSTING}: {name}" for name in sieves)),
+        table(scores, sizes, *(f"{BOOSTING}: {name}" for name in sieves)),
         "## The kernel forms, on boosting alone",
-        table(*kernels, *beside),
+        table(scores, sizes, *kernels, *beside),
     ]
     return Report("Ablation", parts, [], records)
+
+
+def table(scores: Scores, sizes: Mapping[str, int], first: str, *others: str) -> str:
+    """Rows by designs, compared with the first; `sizes` has the units of each design."""
+    lines = [
+        [
+            row,
+            range_text(len(scores.by_seed(own, n, row)) for own, n in sizes.items()),
+            *(cell(scores, own, n, row, first) for own, n in sizes.items()),
+        ]
+        for row in (first, *others)
+    ]
+    return markdown_table(["", "draws", *sizes], lines)
 
 
 def cell(scores: Scores, design: str, size: int, row: str, first: str) -> str:

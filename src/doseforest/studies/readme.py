@@ -1,22 +1,23 @@
-"""The table of errors in the README and docs/paper.md, made from the results of Table 1."""
+"""The tables of the README and docs/paper.md that are made from published results."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from doseforest.evaluation import simulation_mean
+from doseforest.studies import ablation
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import ALGORITHM, CONSTANT, EXACT_AVERAGE, OURS, OUTCOME
 from doseforest.studies.provenance import CLONE, results_folder
-from doseforest.studies.scores import MISSING, digits, range_text
-from doseforest.studies.settings import PRINTED, PUBLISHED, SPARSE
+from doseforest.studies.report import ungrouped
+from doseforest.studies.scores import MISSING, Scores, digits, range_text
+from doseforest.studies.settings import PRINTED, PUBLISHED, SIZES, SPARSE
 from doseforest.whole_files import write_text
 
-START, END = "<!-- made by `make readme` from table1.json -->\n", "<!-- end -->"
-PAGES = ("README.md", "docs/paper.md")
+START, END = "<!-- made by `make readme` from {} -->\n", "<!-- end -->"
 TOLD = (OURS, OUTCOME, CONSTANT, EXACT_AVERAGE, ALGORITHM)  # then baselines, in their order
 
 
@@ -58,31 +59,64 @@ def named(row: str) -> str:
     }.get(row, row)
 
 
-def with_table(text: str, table: str) -> str:
-    r"""The README with the table between its marks replaced.
+def ablation_tables(results: dict[str, Any]) -> list[str]:
+    """The steps from the printed algorithm to the default, and the changes to the former.
 
-    >>> print(with_table(f"before\n{START}old\n{END}\nafter", "new"))
+    Parameters
+    ----------
+    results : dict
+        What `ablation.json` holds.
+    """
+    scores = Scores(ungrouped(results["results"]))
+    sizes = {design: SIZES[design] for design in ablation.DESIGNS}
+    return [
+        ablation.table(scores, sizes, *rows)
+        for rows in (ablation.STEPS_TOLD, ablation.PRINTED_TOLD)
+    ]
+
+
+# By file of results and its tables: the pages that have them, in this order.
+PAGES: dict[tuple[str, Callable[[dict[str, Any]], list[str]]], tuple[str, ...]] = {
+    ("table1.json", lambda results: [readme_table(results)]): ("README.md", "docs/paper.md"),
+    ("ablation.json", ablation_tables): ("docs/paper.md",),
+}
+
+
+def with_tables(text: str, source: str, tables: Sequence[str]) -> str:
+    r"""A page with the tables between its marks replaced.
+
+    >>> start = START.format("a.json")
+    >>> print(with_tables(f"before\n{start}old\n{END}\nafter", "a.json", ["new"]))
     before
-    <!-- made by `make readme` from table1.json -->
+    <!-- made by `make readme` from a.json -->
     <BLANKLINE>
     new
     <BLANKLINE>
     <!-- end -->
     after
     """
-    pattern = re.escape(START) + ".*?" + re.escape(END)
-    found, n_tables = re.subn(pattern, lambda _: f"{START}\n{table}\n\n{END}", text, flags=re.S)
-    if n_tables != 1:
-        raise ValueError(f"The README must have the marks of the table once. Got {n_tables} times.")
-    return found
+    start = START.format(source)
+    pattern = re.escape(start) + ".*?" + re.escape(END)
+    n_places = len(re.findall(pattern, text, flags=re.S))
+    if n_places != len(tables):
+        raise ValueError(
+            f"A page must have a place for each of the {len(tables)} tables from {source}. "
+            f"Got {n_places} instead."
+        )
+    remaining = iter(tables)
+    return re.sub(pattern, lambda _: f"{start}\n{next(remaining)}\n\n{END}", text, flags=re.S)
 
 
-def update_readme(readme: Path, results: Path) -> None:
-    """Write the table of a file of results into the README."""
-    table = readme_table(json.loads(results.read_text(encoding="utf-8")))
-    write_text(readme, with_table(readme.read_text(encoding="utf-8"), table))
+def updated(page: str, text: str) -> str:
+    """A page with all of its tables as the results are."""
+    for (source, tables_of), pages in PAGES.items():
+        if page in pages:
+            results = json.loads((results_folder() / source).read_text(encoding="utf-8"))
+            text = with_tables(text, source, tables_of(results))
+    return text
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        update_readme(CLONE / page, results_folder() / "table1.json")
+    for name in sorted({page for pages in PAGES.values() for page in pages}):
+        path = CLONE / name
+        write_text(path, updated(name, path.read_text(encoding="utf-8")))
