@@ -51,7 +51,7 @@ help:
 	@echo "make bench-spark     growth on two executors beside the local engine and Spark ML's forest"
 	@echo "make bench-spark-paper  10.7 million rows from Parquet to a saved model, hours"
 	@echo "make examples        the worked examples with all their rows; their pictures go to docs"
-	@echo "make readme          the table of the README, from the results of Table 1"
+	@echo "make readme          tables of the README and docs/paper.md, from the results of studies"
 	@echo "make wheel           wheel and sdist, each installed and imported in a fresh environment"
 	@echo "make format          let ruff and clang-format rewrite the sources"
 	@echo "make lock            pin the dependencies anew"

@@ -126,6 +126,13 @@ BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
 BASE = ("baselines/base.py", "baselines/inputs.py")
 REGRESSORS = ("baselines/outcome_regressors.py", *BASE)
 CURVES = ("baselines/reference_curves.py", *BASE)
+KENNEDY = (
+    "baselines/kennedy_curve.py",
+    "baselines/cross_fitted_stack.py",
+    "baselines/dose_density.py",
+    "baselines/outcome_regressors.py",
+    *CURVES,
+)
 MEASURED = ("studies/tasks.py", "evaluation/effect_errors.py")
 METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
@@ -187,13 +194,15 @@ METHODS: dict[str, Method | Ablation] = {
         "Kennedy",
         lambda data, seed: KennedyCurve(as_coded=True, n_folds=10, random_state=seed, n_jobs=1),
         ("numpy", "scikit-learn"),
-        files=(
-            "baselines/kennedy_curve.py",
-            "baselines/cross_fitted_stack.py",
-            "baselines/dose_density.py",
-            "baselines/outcome_regressors.py",
-            *CURVES,
-        ),
+        files=KENNEDY,
+        ours=True,
+        draws=SOME,
+    ),
+    "kennedy_cross_fitted": Method(
+        "Kennedy, cross-fitted",
+        lambda data, seed: KennedyCurve(random_state=seed, n_jobs=1),
+        ("numpy", "scikit-learn"),
+        files=KENNEDY,
         ours=True,
         draws=SOME,
     ),
