@@ -22,7 +22,7 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
-from doseforest.studies.workers import ONE_THREAD, Clock
+from doseforest.studies.workers import WORKERS, Clock
 
 REGIME, DRAWS = "mixed", 1000
 N_CELLS, DAYS = 300, 2  # of each test; as many days before it
@@ -190,5 +190,5 @@ def _pool(processes: int) -> Any:
     """Processes with one thread each; none where one process is asked for."""
     if processes == 1:
         return nullcontext()
-    os.environ.update(ONE_THREAD)  # before the workers load what reads them
+    os.environ.update(WORKERS)  # before the workers load what reads them
     return ProcessPoolExecutor(processes, get_context("spawn"))

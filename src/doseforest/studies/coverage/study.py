@@ -25,7 +25,7 @@ from doseforest.studies.provenance import (
 from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
-from doseforest.studies.workers import ONE_THREAD, Clock
+from doseforest.studies.workers import WORKERS, Clock
 
 SECTIONS: dict[str, Section] = {
     "units": units.SECTION,
@@ -108,7 +108,7 @@ def make(draws: list[Draw], processes: int, clock: Clock, done: dict[Draw, Recor
     """Make draws, one thread each, and keep each of them at once."""
     if not draws:
         return
-    os.environ.update(ONE_THREAD)  # before the workers load what reads them
+    os.environ.update(WORKERS)  # before the workers load what reads them
     path = store_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
