@@ -51,6 +51,9 @@ class MeanCurve:
         return {"kind": self.kind}
 
 
+MOST_SHRINKAGE = 1e100  # multiples of averages beyond it overflow
+
+
 @dataclass(frozen=True, slots=True)
 class RatioCurve:
     """Numerators over denominators, summed over the forest before they are divided.
@@ -69,10 +72,10 @@ class RatioCurve:
     shrinkage: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.shrinkage < np.inf:
+        if not 0 <= self.shrinkage <= MOST_SHRINKAGE:
             raise ValueError(
-                "The 'shrinkage' parameter of RatioCurve must be a float in [0, inf). "
-                f"Got {self.shrinkage!r} instead."
+                "The 'shrinkage' parameter of RatioCurve must be a float in "
+                f"[0, {MOST_SHRINKAGE:g}]. Got {self.shrinkage!r} instead."
             )
 
     def check_width(self, n_channels: int) -> None:
