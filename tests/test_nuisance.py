@@ -7,10 +7,11 @@ import pytest
 from scipy.special import expit
 
 from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
-from doseforest.nuisance.covariate_terms import fit_covariate_terms
+from doseforest.nuisance.covariate_terms import fit_covariate_terms, hermite
 from doseforest.nuisance.cross_fitting import cross_fit_outcome
 from doseforest.nuisance.fold_moments import sum_moments
-from doseforest.nuisance.outcome_stack import convex_weights, fit_members
+from doseforest.nuisance.mixtures import convex_weights
+from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.spline_core import fit_spline_core
 
 
@@ -22,17 +23,37 @@ def rows(n=800, p=4, seed=0):
 # --- terms of the covariates -------------------------------------------------------------------
 
 
-def test_terms_are_lines_hinges_and_steps_at_the_quintiles():
+def test_terms_are_lines_powers_and_hinges_and_steps_at_the_quintiles():
     x = np.arange(101.0)[:, None]
     terms = fit_covariate_terms(x)
     standardised = (x[:, 0] - 50) / x.std()
     knots = (np.array([20.0, 40, 60, 80]) - 50) / x.std()
     expected = np.column_stack(
-        [standardised]
+        [standardised, standardised**2 - 1, standardised**3 - 3 * standardised]
         + [np.maximum(standardised - knot, 0) for knot in knots]
         + [standardised > knot for knot in knots]
     )
     np.testing.assert_allclose(terms.evaluate(x), expected, atol=1e-12)
+
+
+def test_powers_are_lines_outside_of_fences_and_bend_nowhere_else():
+    column = np.sinh(np.linspace(-6, 6, 401))  # far outside of three distances of the quartiles
+    terms = fit_covariate_terms(column[:, None])
+    low, high = terms.power_low[0], terms.power_high[0]
+    spread = (column - column.mean()) / column.std()
+    quartiles = np.quantile(spread, (0.25, 0.75))
+    reach = 3 * (quartiles[1] - quartiles[0])
+    np.testing.assert_allclose([low, high], [quartiles[0] - reach, quartiles[1] + reach])
+    for degree, inside in ((2, spread**2 - 1), (3, spread**3 - 3 * spread)):
+        values = hermite(spread[:, None], np.array([degree]), low[None], high[None])[:, 0]
+        within = (spread >= low) & (spread <= high)
+        np.testing.assert_allclose(values[within], inside[within], atol=1e-12)
+        for fence, beyond in ((low, spread < low), (high, spread > high)):
+            slope = degree * fence ** (degree - 1) - (3 if degree == 3 else 0)
+            at_fence = fence**2 - 1 if degree == 2 else fence**3 - 3 * fence
+            line = at_fence + slope * (spread[beyond] - fence)
+            assert beyond.sum() > 30
+            np.testing.assert_allclose(values[beyond], line, rtol=1e-9)
 
 
 def test_few_levels_get_a_step_between_each_two():

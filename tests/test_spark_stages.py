@@ -73,9 +73,10 @@ def test_bins_and_spline_terms_are_the_local_ones(features, table):
     np.testing.assert_array_equal(features.bins.edges, expected.edges)
     np.testing.assert_array_equal(features.bins.edge_starts, expected.edge_starts)
     terms = fit_covariate_terms(table["x"])
-    for name in ("median", "mean", "scale", "hinge_knot", "step_knot"):  # sums in another order
+    fences = ("power_low", "power_high")
+    for name in ("median", "mean", "scale", *fences, "hinge_knot", "step_knot"):  # sums differ
         np.testing.assert_allclose(getattr(features.terms, name), getattr(terms, name), atol=1e-12)
-    for name in ("gappy", "hinge_feature", "step_feature"):
+    for name in ("gappy", "power_feature", "power_degree", "hinge_feature", "step_feature"):
         np.testing.assert_array_equal(getattr(features.terms, name), getattr(terms, name))
 
 

@@ -27,6 +27,7 @@ def rows(n=300, seed=0):
     x[rng.random(x.shape) < 0.1] = np.nan
     first, second, third, _ = np.nan_to_num(x).T
     bends = 9 * np.maximum(third, 0) + 9 * (third > 1)
+    bends += 3 * first**2 * (dose - 5)
     return x, dose, first * dose + second + bends + rng.normal(size=n)
 
 
@@ -233,6 +234,10 @@ DAMAGE = {
     "no trees": set_entry(TREES, "n_trees", 0),
     "a true number of trees": set_entry(TREES, "n_trees", True),
     "an unknown link": set_entry(TREES, "link", "os.system"),
+    "a power of no covariate": set_value(CORE, "power_feature", 0, 4),
+    "a power of another degree": set_value(CORE, "power_degree", 0, 4),
+    "fences out of order": set_value(CORE, "power_low", 0, 1e5),
+    "fences out of reach": set_value(CORE, "power_high", 0, 1e9),
     "a hinge of no covariate": set_value(CORE, "hinge_feature", 0, 4),
     "a step of no covariate": set_value(CORE, "step_feature", 0, -1),
     "a gap of no covariate": set_value(CORE, "gappy", 0, 4),

@@ -533,7 +533,7 @@ def test_variants_of_the_stabilised_form_change_it(boosted, monkeypatch):
 
     monkeypatch.setattr(stabilized, "stack_shapes", even_shares)
     variants = ablation_variants.KERNEL_VARIANTS
-    names = [ablation_variants.STABILIZED, "weights: none", "distance L1", "Gaussian kernel"]
+    names = [ablation_variants.STABILIZED, "weights: none", "distance Linf", "Gaussian kernel"]
     first, *others = [curves_of(boosted, name, variants) for name in names]
     assert [np.abs(own - first).max() > 1e-3 for own in others] == [True, True, True]
 

@@ -17,7 +17,7 @@ from doseforest.baselines.outcome_regressors import predict_in_blocks
 from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import draw_folds
-from doseforest.nuisance.outcome_stack import convex_weights
+from doseforest.nuisance.mixtures import convex_weights
 
 BLOCK_UNITS = 10_000  # whose predictions at a grid of doses are in memory at a time
 

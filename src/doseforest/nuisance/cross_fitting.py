@@ -11,8 +11,8 @@ import numpy as np
 from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.encoded_models import stacked
+from doseforest.nuisance.mixtures import convex_weights
 from doseforest.nuisance.outcome_models import OutcomeModel
-from doseforest.nuisance.outcome_stack import convex_weights
 
 
 class MemberFit(Protocol):

@@ -2,8 +2,8 @@
 
 What main effects leave of the outcome is regressed on B_k(t) and x B_k(t), and on one more product
 with B_k(t), a hinge or a step of x, at each of up to 254 quantiles of x. All of these regressions
-follow from sums by bin. The search runs without each fold and with all rows, so that what a fold
-not seen says of the terms is said without its help, but for its part in the main effects.
+follow from sums by bin. The search runs without each fold, so that what a fold says of the terms is
+said without its help, but for its part in the main effects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FoundKnots:
 
     feature: NDArray[np.int64]  # (n_knots,)
     knot: FloatArray  # (n_knots,)
-    found: NDArray[np.bool_]  # (n_folds + 1, n_knots): without each fold, last with all rows
+    found: NDArray[np.bool_]  # (n_folds, n_knots): without each fold
 
     def none(self) -> FoundKnots:
         """The same knots as if no search had found them."""
@@ -53,12 +53,9 @@ class _Sums:
     slope: FloatArray  # x B e
 
     @property
-    def lines(self) -> FloatArray:
-        """What solves for the coefficients of B and x B, (2, 2)."""
-        inverse: FloatArray = np.linalg.pinv(
-            np.array([[self.square[0], self.line[0]], [self.line[0], self.bend[0]]])
-        )
-        return inverse
+    def lines(self) -> tuple[float, float, float, float]:
+        """Products of B and x B, whose inverse solves for their coefficients."""
+        return self.square[0], self.line[0], self.line[0], self.bend[0]
 
     def steps(self, edges: FloatArray, lines: FloatArray) -> FloatArray:
         """What adding a step at each edge explains."""
@@ -140,26 +137,25 @@ def knot_edges(column: FloatArray) -> FloatArray:
 
 
 class KnotSearch:
-    """Searches without each fold and with all, from sums by fold."""
+    """Searches without each fold, from sums by fold."""
 
     def __init__(self, n_folds: int) -> None:
         self._n_folds = n_folds
-        self._found: dict[str, list[Found]] = {
-            kind: [[] for _ in range(n_folds + 1)] for kind in KINDS
-        }
+        self._found: dict[str, list[Found]] = {kind: [[] for _ in range(n_folds)] for kind in KINDS}
 
     def add(self, feature: int, edges: FloatArray, sums: Iterable[FloatArray]) -> None:
         """Search a covariate; `sums` has one array (6, n_folds, n_bins) per dose function."""
-        for by_fold in sums:
-            for search in range(self._n_folds + 1):
-                kept = [fold for fold in range(self._n_folds) if fold != search]
-                own = _Sums(*by_fold[:, kept].sum(axis=1))
-                lines = own.lines
-                for kind, explained in KINDS.items():
-                    gains = explained(own, edges, lines)
-                    best = int(gains.argmax())
-                    if gains[best] > 0:
-                        self._found[kind][search].append((gains[best], feature, edges[best]))
+        folds = range(self._n_folds)
+        kept = [[fold for fold in folds if fold != left_out] for left_out in folds]
+        each = [_Sums(*own[:, rest].sum(axis=1)) for own in sums for rest in kept]
+        lines = np.linalg.pinv(np.array([own.lines for own in each]).reshape(-1, 2, 2))
+        for place, (own, inverse) in enumerate(zip(each, lines, strict=True)):
+            for kind, explained in KINDS.items():
+                gains = explained(own, edges, inverse)
+                best = int(gains.argmax())
+                if gains[best] > 0:
+                    found = self._found[kind][place % self._n_folds]
+                    found.append((gains[best], feature, edges[best]))
 
     def found(self) -> dict[str, FoundKnots]:
         """The best knots of each kind, of all covariates."""

@@ -7,17 +7,20 @@ penalty of their own, and of a pool of candidates.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.fold_moments import FoldMoments
+from doseforest.nuisance.mixtures import shortest_mixture
 
 MAX_CHOSEN = 300
 LASSO_STEPS = 24
@@ -29,65 +32,86 @@ RIDGES = (1e-4, 1e-3, 1e-2, 1e-1)  # per row, on standardised terms
 
 @dataclass(frozen=True, slots=True)
 class SparseFit:
-    """A fit, and others with its penalties that have not seen each fold."""
+    """The mean of fits that have not seen each fold."""
 
     columns: NDArray[np.int64]  # (n_chosen,) the main effects, then chosen ones of the pool
     per_row: FloatArray  # (n_chosen,) penalties
     coefficients: FloatArray  # (n_chosen,)
     without: FloatArray  # (n_folds, n_columns), zero where a column was not chosen
-    error: float  # sum of squares on the folds not seen
+
+
+Places: TypeAlias = Sequence[IntArray]  # (n_folds,) candidates in the pool, found without each fold
 
 
 def fit_sparse(
-    moments: FoldMoments, places: Mapping[int | None, IntArray], penalty: FloatArray
-) -> SparseFit:
-    """Fit with the step of the lasso and the ridge of the smallest error on folds not seen.
+    moments: FoldMoments, pools: Sequence[Places], penalty: FloatArray
+) -> tuple[SparseFit, ...]:
+    """Fit to each pool with the step of the lasso and the ridge of the least error on unseen folds.
+
+    A fit is the mean of those without each fold. For given terms that is next to the fit with all
+    rows, and a term that is chosen by chance, or just missed, counts for less.
 
     Parameters
     ----------
     moments : FoldMoments
-        Of the main effects, then of the pool.
-    places : mapping of int or None to array of int
-        Candidates in the pool, those found without each fold and with all.
+        Of the main effects, then of all candidates.
+    pools : sequence of sequences of arrays of int
+        Candidates that each fit may choose from, those found without each fold.
     penalty : array of shape (n_mains,)
         On the main effects, per row.
     """
-    errors = np.zeros((LASSO_STEPS, len(RIDGES)))
-    fits: dict[tuple[int, int, int], FloatArray] = {}
+    searches = [_Search(moments) for _ in pools]
     for fold in range(moments.n_folds):
-        rest = moments.without(fold)
-        for step, chosen in enumerate(lasso_paths(rest, places[fold], penalty)):
+        rest = moments.without(fold)  # once for all fits, as it is large
+        for search, places in zip(searches, pools, strict=True):
+            search.try_fold(fold, rest, places[fold], penalty)
+    total = moments.without(None)
+    return tuple(search.fit(total, penalty) for search in searches)
+
+
+class _Search:
+    """Fits without each fold, for all steps and ridges, and what they amount to."""
+
+    def __init__(self, moments: FoldMoments) -> None:
+        self._moments = moments
+        self._errors = np.zeros((LASSO_STEPS, len(RIDGES)))
+        self._fits: dict[tuple[int, int, int], FloatArray] = {}
+
+    def try_fold(self, fold: int, rest: FoldMoments, places: IntArray, penalty: FloatArray) -> None:
+        for step, chosen in enumerate(lasso_paths(rest, places, penalty)):
             columns = _columns(chosen, penalty)
-            seen, unseen = rest.only(columns), moments.only(columns, fold)
+            seen, unseen = rest.only(columns), self._moments.only(columns, fold)
             for r, ridge in enumerate(RIDGES):
                 own = solve(seen, _ridge_penalty(seen, penalty, ridge))
-                errors[step, r] += unseen.squared_error(0, own)
-                fits[fold, step, r] = _spread(own, columns, moments.gram.shape[1])
-    step, r = (int(place) for place in np.unravel_index(int(errors.argmin()), errors.shape))
-    total = moments.without(None)
-    columns = _columns(lasso_paths(total, places[None], penalty)[step], penalty)
-    chosen_total = total.only(columns)
-    full_penalty = _ridge_penalty(chosen_total, penalty, RIDGES[r])
-    return SparseFit(
-        columns=columns,
-        per_row=full_penalty / total.weight[0],
-        coefficients=solve(chosen_total, full_penalty),
-        without=np.stack([fits[fold, step, r] for fold in range(moments.n_folds)]),
-        error=float(errors[step, r]),
-    )
+                self._errors[step, r] += unseen.squared_error(0, own)
+                self._fits[fold, step, r] = _spread(own, columns, rest.gram.shape[1])
+
+    def fit(self, total: FoldMoments, penalty: FloatArray) -> SparseFit:
+        """The mean of the fits without each fold, at the penalties of the least error."""
+        best = np.unravel_index(int(self._errors.argmin()), self._errors.shape)
+        step, r = (int(place) for place in best)
+        without = np.stack([self._fits[f, step, r] for f in range(self._moments.n_folds)])
+        mean = without.mean(axis=0)
+        columns = np.union1d(np.arange(len(penalty)), np.flatnonzero(mean))
+        chosen = total.only(columns)
+        return SparseFit(
+            columns=columns,
+            per_row=_ridge_penalty(chosen, penalty, RIDGES[r]) / total.weight[0],
+            coefficients=mean[columns],
+            without=without,
+        )
 
 
-def best_share(moments: FoldMoments, first: SparseFit, second: SparseFit) -> float:
-    """Share of the second fit in the mixture with the smallest error on folds not seen."""
-    middle = sum(
-        moments.squared_error(fold, (first.without[fold] + second.without[fold]) / 2)
-        for fold in range(moments.n_folds)
-    )
-    # The error is a parabola in the share, known from its values at 0, 1/2 and 1.
-    bend = 2 * (first.error + second.error - 2 * middle)
-    if not bend > 0:
-        return float(second.error < first.error)
-    return float(np.clip((first.error - second.error + bend) / (2 * bend), 0.0, 1.0))
+def mixing_shares(moments: FoldMoments, fits: Sequence[SparseFit]) -> FloatArray:
+    """Shares of fits in the mixture with the smallest error on folds not seen, (n_fits,)."""
+    products = np.zeros((len(fits), len(fits)))  # of the errors of two fits
+    for fold in range(moments.n_folds):
+        coefficients = np.stack([fit.without[fold] for fit in fits], axis=1)
+        explained = coefficients.T @ moments.cross[fold]
+        products += moments.square[fold] - explained[:, None] - explained
+        products += coefficients.T @ moments.gram[fold] @ coefficients
+    values, vectors = np.linalg.eigh(products)
+    return shortest_mixture(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def _columns(chosen: IntArray, penalty: FloatArray) -> NDArray[np.int64]:
@@ -146,5 +170,11 @@ def solve(total: FoldMoments, penalty: FloatArray) -> FloatArray:
     matrix[diagonal] += penalty + 1e-10
     # Steps and hinges can be collinear to the last digit: the jitter keeps the factor positive.
     matrix[diagonal] *= 1 + JITTER
-    coefficients: FloatArray = cho_solve(cho_factor(matrix, overwrite_a=True), total.cross[0])
-    return coefficients
+    # LAPACK itself: of thousands of small systems, checks would take more time than solutions.
+    _, coefficients, info = dposv(matrix.T, total.cross[0], overwrite_a=True)
+    if info != 0:
+        raise np.linalg.LinAlgError(
+            f"The penalised products of {len(penalty)} terms have no Cholesky factor."
+        )
+    out: FloatArray = coefficients
+    return out

@@ -4,16 +4,18 @@ Main effects, the linear terms of the covariates and a spline of the dose, carry
 penalty: shrinking them would shrink the very direction that drives the treatment, and leave its
 confounding in the average curve. Products of covariate terms and dose functions, and non-linear
 covariate terms, are chosen by a lasso on what the main effects leave, then refitted with a ridge.
-Hinges and steps of covariates are at quintiles, and where a search finds that they matter most:
-one fit without these and one with them are mixed, for a choice of terms is a noisy thing.
-Penalties and the mixture are chosen by cross-validation with the search and the choice of terms
-inside the folds, all of it from sums of products by fold. Terms of a binary outcome are chosen by
-the least squares that improve a logistic regression on the main effects, then refitted by
-likelihood.
+Non-linear terms are hinges and steps at quintiles, others where a search finds that they matter
+most, and parabolas and cubics, for what bends everywhere. A choice of terms is a noisy thing: a fit
+is the mean of those without each fold, and fits without and with the searched terms, without and
+with powers, are mixed. Penalties and the mixture are chosen by cross-validation with the search and
+the choice of terms inside the folds, all of it from sums of products by fold. Terms of a binary
+outcome are chosen by the least squares that improve a logistic regression on the main effects, then
+refitted by likelihood.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +31,7 @@ from doseforest.nuisance.logistic_ridge import (
     level_shift,
     linear_predictor,
 )
-from doseforest.nuisance.sparse_ridge import SparseFit, best_share, fit_sparse, solve
+from doseforest.nuisance.sparse_ridge import Places, SparseFit, fit_sparse, mixing_shares, solve
 from doseforest.nuisance.spline_design import Design, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.treatments.spline_products import SplineProducts
@@ -47,7 +49,7 @@ class _Choice:
     design: Design
     pool: NDArray[np.int64]  # candidates that the fits have chosen from
     fits: tuple[SparseFit, ...]
-    shares: tuple[float, ...]
+    shares: FloatArray  # (n_fits,)
 
 
 def fit_spline_core(
@@ -57,6 +59,7 @@ def fit_spline_core(
     *,
     weights: FloatArray | None = None,
     binary: bool = False,
+    powers: bool = True,
     seed: int = 0,
 ) -> SplineCore:
     """Fit the core; a binary outcome gets a logistic refit of the chosen terms.
@@ -70,6 +73,8 @@ def fit_spline_core(
     weights : array of shape (n_rows,), optional
     binary : bool
         Outcomes are zeros and ones.
+    powers : bool
+        Whether parabolas and cubics of covariates are among the terms to choose from.
     seed : int
         Of the folds.
 
@@ -86,7 +91,8 @@ def fit_spline_core(
     y = y - level
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
     splines = Spline() if n_components(dose) == 1 else SplineProducts()
-    mains = Design(X, dose, fit_covariate_terms(X), splines.fit(dose, weights))
+    terms = fit_covariate_terms(X, powers=powers)
+    mains = Design(X, dose, terms, splines.fit(dose, weights))
     response, importance = y, weights
     if binary:
         moments = _main_moments(mains, y, weights, folds)
@@ -105,33 +111,31 @@ def fit_spline_core(
 
 
 def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: IntArray) -> _Choice:
-    """Add terms to the main effects by least squares, with knots at quintiles and with all."""
+    """Add terms to the main effects by least squares, of few kinds and of all."""
     mains = _main_moments(linear, y, weights, folds)
     penalty = linear.penalty(choose_curvature(linear, mains))
     hinges, steps = _search(linear, mains, penalty, y, weights, folds)
     design = replace(linear, terms=linear.terms.with_knots(hinges, steps))
     screening = screen(design, mains, y, weights, folds)
     screened = [
-        {
-            fold: screening.best(fold, penalty, design.candidates_of(known))
-            for fold, known in terms.items()
-        }
-        for terms in (
-            known_terms(linear.terms, hinges.none(), steps.none()),
-            known_terms(linear.terms, hinges, steps),
-        )
+        [
+            screening.best(fold, penalty, design.candidates_of(known))
+            for fold, known in enumerate(terms)
+        ]
+        for terms in known_terms(linear.terms, hinges, steps)
     ]
-    pool = np.unique(np.concatenate([own for each in screened for own in each.values()]))
+    pool = np.unique(np.concatenate([own for each in screened for own in each]))
     n_columns = design.n_mains + len(pool)
     moments = sum_moments(
         lambda rows: design.columns(rows, pool), n_columns, y, weights, folds, N_FOLDS
     )
-    at_quintiles, searched = (
-        fit_sparse(moments, {f: np.searchsorted(pool, own) for f, own in each.items()}, penalty)
-        for each in screened
-    )
-    share = best_share(moments, at_quintiles, searched)
-    return _Choice(design, pool, (at_quintiles, searched), (1 - share, share))
+    fits = fit_sparse(moments, [places_in(pool, own) for own in screened], penalty)
+    return _Choice(design, pool, fits, mixing_shares(moments, fits))
+
+
+def places_in(pool: IntArray, screened: Sequence[IntArray]) -> Places:
+    """Places of candidates in a pool that has them all."""
+    return [np.searchsorted(pool, own) for own in screened]
 
 
 def _main_moments(
@@ -161,21 +165,28 @@ def _search(
 
 def known_terms(
     linear: CovariateTerms, hinges: FoundKnots, steps: FoundKnots
-) -> dict[int | None, NDArray[np.bool_]]:
-    """Terms that are known without each fold, and with all rows."""
-    first = linear.n_linear + len(linear.hinge_knot)
-    known = {}
-    n_folds = len(hinges.found) - 1
-    for search, fold in enumerate([*range(n_folds), None]):
-        known[fold] = np.concatenate(
-            [
-                np.ones(first, bool),
-                hinges.found[search],
-                np.ones(len(linear.step_knot), bool),
-                steps.found[search],
-            ]
-        )
-    return known
+) -> list[list[NDArray[np.bool_]]]:
+    """For each fit the terms that it may choose from, those known without each fold.
+
+    The fits are without and with powers, if there are any, each without and with searched knots.
+    `linear` has the terms before a search has found any.
+    """
+    lines = np.ones(linear.n_linear, bool)
+    at_hinges, at_steps = (
+        np.ones(len(linear.hinge_knot), bool),
+        np.ones(len(linear.step_knot), bool),
+    )
+    kinds = []
+    for has_powers in (False, True) if len(linear.power_low) else (False,):
+        of_powers = np.full(len(linear.power_low), has_powers)
+        for own_hinges, own_steps in ((hinges.none(), steps.none()), (hinges, steps)):
+            kinds.append(
+                [
+                    np.concatenate([lines, of_powers, at_hinges, found, at_steps, also])
+                    for found, also in zip(own_hinges.found, own_steps.found, strict=True)
+                ]
+            )
+    return kinds
 
 
 def choose_curvature(design: Design, mains: FoldMoments) -> float:

@@ -15,7 +15,7 @@ from doseforest.dtypes import (
     Array,
     IntArray,
 )
-from doseforest.nuisance.covariate_terms import CovariateTerms
+from doseforest.nuisance.covariate_terms import POWERS, CovariateTerms
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.nuisance.tree_ensemble import LINKS, TreeEnsemble
 from doseforest.prediction.container import ForestFileError
@@ -31,6 +31,13 @@ CHECKS = FileChecks(OWNER)
 require, checked_count = CHECKS.require, CHECKS.count
 
 ArrayTypes = dict[str, tuple[np.dtype[Any], int]]  # type and number of dimensions
+FARTHEST = 1e6  # deviations from a mean: no value of fewer than a trillion rows is as far out
+_POWER_ARRAYS: ArrayTypes = {  # absent from older files
+    "power_feature": (INTEGERS, 1),
+    "power_degree": (INTEGERS, 1),
+    "power_low": (FLOATS, 1),
+    "power_high": (FLOATS, 1),
+}
 _TERM_ARRAYS: ArrayTypes = {
     "median": (FLOATS, 1),
     "mean": (FLOATS, 1),
@@ -68,7 +75,7 @@ def core_to_arrays(core: SplineCore) -> tuple[dict[str, Any], dict[str, Array]]:
     """Plain values and arrays of a spline core."""
     basis = core.basis
     arrays: dict[str, Array] = {
-        **{name: getattr(core.terms, name) for name in _TERM_ARRAYS},
+        **{name: getattr(core.terms, name) for name in (*_TERM_ARRAYS, *_POWER_ARRAYS)},
         "dose_coefficients": core.dose_coefficients,
         "term_coefficients": core.term_coefficients,
     }
@@ -88,7 +95,8 @@ def core_from_arrays(
 ) -> SplineCore:
     """Put a spline core together again; ForestFileError if its parts do not fit."""
     own = _checked(arrays, {**_TERM_ARRAYS, **_COEFFICIENT_ARRAYS})
-    terms = CovariateTerms(**{name: own[name] for name in _TERM_ARRAYS})
+    powers = _checked(arrays, _POWER_ARRAYS) if "power_low" in arrays else _no_powers()
+    terms = CovariateTerms(**{name: own[name] for name in _TERM_ARRAYS}, **powers)
     _check_terms(terms, n_features)
     basis = _product_basis(values["basis"]) if "basis" in values else _spline_basis(arrays)
     require(
@@ -107,15 +115,27 @@ def core_from_arrays(
     )
 
 
+def _no_powers() -> dict[str, Any]:
+    return {name: np.empty(0, dtype) for name, (dtype, _) in _POWER_ARRAYS.items()}
+
+
 def _check_terms(terms: CovariateTerms, n_features: int) -> None:
     require(
         all(len(own) == n_features for own in (terms.median, terms.mean, terms.scale))
+        and len(terms.power_feature) == len(terms.power_degree)
+        and len(terms.power_low) == len(terms.power_high) == len(terms.power_degree)
         and len(terms.hinge_feature) == len(terms.hinge_knot)
         and len(terms.step_feature) == len(terms.step_knot),
         "has terms that do not fit its covariates",
     )
     require(bool((terms.scale > 0).all()), "has a covariate without a scale")
-    for features in (terms.gappy, terms.hinge_feature, terms.step_feature):
+    require(bool(np.isin(terms.power_degree, POWERS).all()), "has a power of unknown degree")
+    fences = np.stack([terms.power_low, terms.power_high])
+    require(
+        bool((fences[0] <= fences[1]).all() and (np.abs(fences) <= FARTHEST).all()),
+        "has powers with fences out of order or out of reach",
+    )
+    for features in (terms.gappy, terms.power_feature, terms.hinge_feature, terms.step_feature):
         _require_covariates(features, n_features)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from doseforest.dtypes import FloatArray
+from doseforest.nuisance.mixtures import convex_weights
 from doseforest.nuisance.outcome_models import BoostedCore, OutcomeModel, Stack
-from doseforest.nuisance.outcome_stack import convex_weights
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.spark.fold_forests import (
     BinnedFeatures,

@@ -17,8 +17,8 @@ from doseforest.dtypes import FloatArray
 from doseforest.nuisance.covariate_terms import CovariateTerms
 from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, KnotSearch
-from doseforest.nuisance.sparse_ridge import best_share, fit_sparse, solve
-from doseforest.nuisance.spline_core import assemble_core, choose_curvature, known_terms
+from doseforest.nuisance.sparse_ridge import fit_sparse, mixing_shares, solve
+from doseforest.nuisance.spline_core import assemble_core, choose_curvature, known_terms, places_in
 from doseforest.nuisance.spline_design import Design, Screening, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.spark.feature_summaries import FeatureSummaries
@@ -56,9 +56,7 @@ def fit_cores(
     steps = _together([own["step"] for own in knots])
     richer = replace(design, terms=design.terms.with_knots(hinges[0], steps[0]))
     screened = _screened(units, design.terms, richer, subsets, hinges, steps, level)
-    pool = np.unique(
-        np.concatenate([own for pair in screened for one in pair for own in one.values()])
-    )
+    pool = np.unique(np.concatenate([own for each in screened for one in each for own in one]))
     moments = _moments(
         units, f"products of {len(pool)} terms", richer, len(pool) + design.n_mains, pool, level
     )
@@ -205,7 +203,7 @@ def _together(found: Sequence[FoundKnots]) -> list[FoundKnots]:
     return out
 
 
-Screened = dict[int | None, NDArray[np.int64]]  # without each fold of a subset, and with all
+Screened = list[NDArray[np.int64]]  # without each fold of a subset
 
 
 def _screened(
@@ -216,8 +214,8 @@ def _screened(
     hinges: Sequence[FoundKnots],
     steps: Sequence[FoundKnots],
     level: float,
-) -> list[tuple[Screened, Screened]]:
-    """Candidates for the lasso of each subset: with knots at quintiles, and with all.
+) -> list[list[Screened]]:
+    """Candidates for the lasso of each subset, for each fit that is mixed.
 
     `linear` has the terms before a search has found any, `design` all of them.
     """
@@ -234,14 +232,15 @@ def _screened(
     for subset, own_hinges, own_steps in zip(subsets, hinges, steps, strict=True):
         kept = list(subset.folds)
         screening = Screening(subset.mains, with_mains[kept], with_outcome[kept], squares[kept])
-        pair = [
-            {
-                fold: screening.best(fold, subset.penalty, design.candidates_of(known), MOST_TERMS)
-                for fold, known in known_terms(linear, *knots).items()
-            }
-            for knots in ((own_hinges.none(), own_steps.none()), (own_hinges, own_steps))
-        ]
-        out.append((pair[0], pair[1]))
+        out.append(
+            [
+                [
+                    screening.best(fold, subset.penalty, design.candidates_of(known), MOST_TERMS)
+                    for fold, known in enumerate(terms)
+                ]
+                for terms in known_terms(linear, own_hinges, own_steps)
+            ]
+        )
     return out
 
 
@@ -249,18 +248,14 @@ def _fit(
     design: Design,
     pool: NDArray[np.int64],
     moments: FoldMoments,
-    screened: tuple[Screened, Screened],
+    screened: Sequence[Screened],
     penalty: FloatArray,
     level: float,
 ) -> SplineCore:
-    """Choose terms by the lasso, refit them by a ridge, and mix the two fits."""
-    at_quintiles, searched = (
-        fit_sparse(moments, {f: np.searchsorted(pool, own) for f, own in each.items()}, penalty)
-        for each in screened
-    )
-    share = best_share(moments, at_quintiles, searched)
+    """Choose terms by the lasso, refit them by a ridge, and mix the fits."""
+    fits = fit_sparse(moments, [places_in(pool, own) for own in screened], penalty)
     coefficients = np.zeros(design.n_mains + len(pool))
-    for weight, fit in ((1 - share, at_quintiles), (share, searched)):
-        coefficients[fit.columns] += weight * fit.coefficients
+    for share, fit in zip(mixing_shares(moments, fits), fits, strict=True):
+        coefficients[fit.columns] += share * fit.coefficients
     coefficients[0] += level
     return assemble_core(design, pool, coefficients, binary=False)

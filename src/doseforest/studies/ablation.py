@@ -11,6 +11,7 @@ from doseforest.studies.ablation_variants import (
     KERNEL,
     KERNEL_VARIANTS,
     NO_FORESTS,
+    NO_POWERS,
     SIEVE_VARIANTS,
     SPLINES,
     STACK,
@@ -72,7 +73,7 @@ def tasks(request: Request) -> list[Task]:
 def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
     sizes = {own: request.n or SIZES[own] for own in request.designs or DESIGNS}
-    outcomes = [f"{own}: {name}" for own in (STACK, SPLINES, BOOSTING) for name in PLAIN]
+    outcomes = [f"{own}: {name}" for own in (STACK, NO_POWERS, SPLINES, BOOSTING) for name in PLAIN]
     sieves, kernels = list(SIEVE_VARIANTS), [f"{KERNEL}: {name}" for name in KERNEL_VARIANTS]
     beside = [f"{BOOSTING}: {name}" for name in (NO_FORESTS, DEFAULT)]
     parts = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ from doseforest.estimation.weighting import conditional_density, weigh_treatment
 from doseforest.nuisance.boosting import PLAIN_TREES, fit_boosting
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome, FoldModels, cross_fit_outcome
 from doseforest.nuisance.densities.chained import joint_support
+from doseforest.nuisance.mixtures import convex_weights
 from doseforest.nuisance.outcome_models import OutcomeModel
-from doseforest.nuisance.outcome_stack import convex_weights
+from doseforest.nuisance.outcome_stack import fit_members
 from doseforest.nuisance.spline_core import fit_spline_core
 from doseforest.prediction.curve_effects import CurveEffects, dose_table, each_its_own
 from doseforest.prediction.effect_forest import CorrectedOutcome
@@ -43,6 +45,7 @@ from doseforest.treatments.polynomials import Legendre
 DEFAULT = "the default"
 NO_FORESTS = "outcome model alone"
 STACK, SPLINES, BOOSTING = "stack", "splines alone", "boosting alone"  # outcome models
+NO_POWERS = "stack without parabolas and cubics"
 STABILIZED = "stabilised"
 FORMULA = "published formula"
 NOT_STABILIZED = "residual at the observed dose, not stabilised"
@@ -295,6 +298,7 @@ KERNEL_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     STACK: tuple(SIEVE_VARIANTS),
     BOOSTING: tuple(SIEVE_VARIANTS),
+    NO_POWERS: (DEFAULT, NO_FORESTS),
     SPLINES: (DEFAULT, NO_FORESTS),
     KERNEL: tuple(KERNEL_VARIANTS),
 }
@@ -307,6 +311,7 @@ def fit_variants(data: Simulation, seed: int) -> dict[str, CurveEffects]:
     trained = {
         STACK: stacked,
         BOOSTING: boosted,
+        NO_POWERS: with_outcome(stacked, partial(fit_members, powers=False)),
         SPLINES: with_outcome(stacked, splines_alone),
         KERNEL: boosted,
     }

@@ -17,7 +17,7 @@ from doseforest.concurrency import side_by_side
 from doseforest.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
-from doseforest.nuisance.outcome_stack import convex_weights
+from doseforest.nuisance.mixtures import convex_weights
 
 FURTHEST = 4.0  # standard deviations to which covariates are clipped in a line
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # per row, on standardised covariates
