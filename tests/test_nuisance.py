@@ -56,6 +56,12 @@ def test_powers_are_lines_outside_of_fences_and_bend_nowhere_else():
             np.testing.assert_allclose(values[beyond], line, rtol=1e-9)
 
 
+def test_a_covariate_with_one_value_in_most_rows_has_no_powers():
+    column = np.where(np.arange(200) < 170, 0.0, np.arange(200.0))  # its quartiles are the same
+    terms = fit_covariate_terms(np.column_stack([column, np.arange(200.0)]))
+    np.testing.assert_array_equal(terms.power_feature, [1, 1])
+
+
 def test_few_levels_get_a_step_between_each_two():
     x = np.array([0.0, 0, 1, 2, 5, 5])[:, None]
     values = fit_covariate_terms(x).evaluate(x)

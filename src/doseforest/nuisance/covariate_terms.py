@@ -126,7 +126,9 @@ def fit_covariate_terms(X: FloatArray, *, powers: bool = True) -> CovariateTerms
             steps += [(feature, float(middle)) for middle in middles]
         else:
             low, high = _fences(column, levels)
-            fenced += [(feature, degree, low, high) for degree in (POWERS if powers else ())]
+            # Where most rows have one value, all is outside of the fences: nothing but a line.
+            degrees = POWERS if powers and low < high else ()
+            fenced += [(feature, degree, low, high) for degree in degrees]
             knots = np.unique(np.quantile(column, QUINTILES))
             inner = knots[(knots > levels[0]) & (knots < levels[-1])]
             hinges += [(feature, float(knot)) for knot in inner]
