@@ -14,11 +14,12 @@ from doseforest.evaluation import effect_errors, simulation_mean
 from doseforest.simulation import DESIGNS, PublishedDesign
 from doseforest.simulation.design import cell_middles
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS
-from doseforest.simulation.published import DOSE_CURVES
+from doseforest.simulation.published import DOSE_CURVES, SLOPES
 
 NAMES = sorted(DESIGNS)
 PAPER = [f"{name}{kind}" for name in DOSE_CURVES for kind in ("", "_sparse")]
-N_FEATURES = dict.fromkeys(PAPER, 60) | {"colangelo_lee_2": 100}
+OTHER_SLOPES = [f"slope_{name}" for name in SLOPES if name != "square"]
+N_FEATURES = dict.fromkeys([*PAPER, *OTHER_SLOPES], 60) | {"colangelo_lee_2": 100}
 DEFAULT_SIZES = {"polynomial": 1000, "colangelo_lee_2": 1000, "steps": 2000}
 
 
@@ -31,7 +32,7 @@ def test_all_designs_of_the_table_are_there():
     paper = ["exponential", "polynomial", "sinusoidal"]
     overlap = ["binary", "confounded", "linear", "randomised", "steps"]
     sparse = [f"{name}_sparse" for name in paper]
-    assert sorted(["colangelo_lee_2", *paper, *sparse, *overlap]) == NAMES
+    assert sorted(["colangelo_lee_2", *paper, *sparse, *OTHER_SLOPES, *overlap]) == NAMES
     assert all(DESIGNS[name].name == name and DESIGNS[name].description for name in NAMES)
 
 
@@ -169,6 +170,19 @@ def test_published_mean_is_a_curve_a_slope_and_a_level():
     level = 2 * weights[0] + weights[3] + weights[52]
     expected = [[level, level - 5.0], [0.0, -10.0]]
     np.testing.assert_allclose(simulation.mean([0.0, 5.0], x), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("slope", "of_two"),
+    [("abs", 3.0), ("sine", 1.5 * np.sin(4)), ("exp", np.exp(4 / 3)), ("step", 2.0), ("line", 2.0)],
+)
+def test_other_slopes_change_how_the_first_confounder_counts_and_nothing_else(slope, of_two):
+    own, paper = (DESIGNS[name].draw(n=200, seed=4) for name in (f"slope_{slope}", "polynomial"))
+    np.testing.assert_array_equal(own.treatment, paper.treatment)
+    x = np.zeros((1, 60))
+    x[0, [0, 3]] = [2.0, 1.0]
+    gap = own.mean([0.0, 5.0], x) - paper.mean([0.0, 5.0], x)
+    np.testing.assert_allclose(gap, [[0.0, 0.2 * (of_two - 4.0) * 5.0]], atol=1e-12)
 
 
 def test_published_curves_share_units_doses_and_noise_at_a_seed():

@@ -526,6 +526,14 @@ def test_every_variant_of_the_correction_changes_it(boosted, without_safety_net,
     assert np.abs(found - first).max() > 1e-3
 
 
+def test_a_stack_without_powers_has_none(trained):
+    data, _, own = trained
+    other = ablation_variants.without_powers(own)
+    assert len(own.outcome.full.members["core"].terms.power_low) > 0
+    assert len(other.outcome.full.members["core"].terms.power_low) == 0
+    assert np.isfinite(curves_of((data, None, other), ablation_variants.NO_FORESTS)).all()
+
+
 def test_variants_of_the_stabilised_form_change_it(boosted, monkeypatch):
     def even_shares(shapes, target, **others):
         found = stack_shapes(shapes, target, **others)

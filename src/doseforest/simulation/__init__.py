@@ -14,7 +14,12 @@ from doseforest.simulation.design import Design, Simulation
 from doseforest.simulation.discount_levels import DISCOUNT_DESIGNS, DiscountDesign
 from doseforest.simulation.joint_designs import JOINT_DESIGNS, JointDesign
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS, OverlapDesign
-from doseforest.simulation.published import DOSE_CURVES, SPARSE_CONFOUNDERS, PublishedDesign
+from doseforest.simulation.published import (
+    DOSE_CURVES,
+    SLOPES,
+    SPARSE_CONFOUNDERS,
+    PublishedDesign,
+)
 
 DESIGNS: dict[str, Design] = {
     **OVERLAP_DESIGNS,  # randomised, confounded, steps, binary, linear
@@ -22,6 +27,11 @@ DESIGNS: dict[str, Design] = {
     **{
         f"{name}_sparse": PublishedDesign(f"{name}_sparse", curve, n_relevant=SPARSE_CONFOUNDERS)
         for name, curve in DOSE_CURVES.items()
+    },
+    **{  # the polynomial with other slopes than the paper's
+        f"slope_{name}": PublishedDesign(f"slope_{name}", DOSE_CURVES["polynomial"], name)
+        for name in SLOPES
+        if name != "square"
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels

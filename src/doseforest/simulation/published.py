@@ -60,6 +60,32 @@ def _beta_pdf(share: FloatArray) -> FloatArray:
     return 12.0 * share * (1.0 - share) ** 2
 
 
+def _square(x: FloatArray) -> FloatArray:
+    return x**2
+
+
+def _absolute(x: FloatArray) -> FloatArray:
+    out: FloatArray = 1.5 * np.abs(x)
+    return out
+
+
+def _sine(x: FloatArray) -> FloatArray:
+    return 1.5 * np.sin(2.0 * x)
+
+
+def _growth(x: FloatArray) -> FloatArray:
+    out: FloatArray = np.exp(x / 1.5)
+    return out
+
+
+def _step(x: FloatArray) -> FloatArray:
+    return np.where(x > 0.5, 2.0, 0.0)
+
+
+def _line(x: FloatArray) -> FloatArray:
+    return x
+
+
 def _uniform(rng: Generator, shape: tuple[int, ...]) -> FloatArray:
     return rng.uniform(-1.0, 1.0, shape)
 
@@ -73,6 +99,14 @@ DOSE_CURVES: dict[str, Transform] = {
     "sinusoidal": sinusoidal,
     "exponential": exponential,
 }
+SLOPES: dict[str, Transform] = {
+    "square": _square,  # the paper's
+    "abs": _absolute,
+    "sine": _sine,
+    "exp": _growth,
+    "step": _step,
+    "line": _line,
+}
 DOSE_TRANSFORMS: dict[str, Transform] = {"cdf": _beta_cdf, "pdf": _beta_pdf}
 DRAWS: dict[str, Draw] = {"uniform": _uniform, "normal": _normal}
 DRAW_SCALES = {"uniform": 3.0**-0.5, "normal": 1.0}  # standard deviations
@@ -85,12 +119,13 @@ class PublishedPopulation:
     """Units of the GCF paper: confounders X, features U of the outcome alone, Z of the dose alone.
 
     T = 20 Psi(sigmoid(X'a + Z'c)) + v,
-    Y = curve(T) + 0.2 (x1^2 + x4) T + X'b + U'd + e.
+    Y = curve(T) + 0.2 (slope(x1) + x4) T + X'b + U'd + e, with slope(x1) = x1^2 in the paper.
     """
 
     outcome_weights: FloatArray  # (n_features,) b on X, d on U, 0 on Z
     dose_weights: FloatArray  # (n_features,) a on X, 0 on U, c on Z
     curve: Transform
+    slope: Transform
     dose_transform: Transform  # Psi
     noise: str  # of DRAWS
     clip_at_zero: bool
@@ -107,7 +142,7 @@ class PublishedPopulation:
 
     def mean(self, doses: FloatArray, X: FloatArray) -> FloatArray:
         """Exact mu(t, x)."""
-        slope = 0.2 * (X[:, :1] ** 2 + X[:, 3:4])
+        slope = 0.2 * (self.slope(X[:, :1]) + X[:, 3:4])
         return self.curve(doses) + slope * doses + (X @ self.outcome_weights)[:, None]
 
     def noise_scale(self, mean: FloatArray, X: FloatArray) -> FloatArray:
@@ -136,6 +171,8 @@ class PublishedDesign:
         "polynomial", "sinusoidal" or "exponential"; anything when `curve` is given.
     curve : callable, optional
         What all units share, a function of an array of doses; by default that of the name.
+    slope : {"square", "abs", "sine", "exp", "step", "line"}, default="square"
+        How the first confounder changes a unit's slope; the paper's is its square.
     dose_transform : {"cdf", "pdf"}, default="cdf"
         Psi: distribution function or density of Beta(2, 3).
     shared_coefficients : bool, default=False
@@ -168,6 +205,7 @@ class PublishedDesign:
 
     name: str
     curve: Transform | None = None
+    slope: str = "square"
     dose_transform: str = "cdf"
     shared_coefficients: bool = False
     coefficients: str = "uniform"
@@ -183,6 +221,7 @@ class PublishedDesign:
     def __post_init__(self) -> None:
         for parameter, table in (
             ("name", {self.name: self.curve} if self.curve else DOSE_CURVES),
+            ("slope", SLOPES),
             ("dose_transform", DOSE_TRANSFORMS),
             ("coefficients", DRAWS),
             ("noise", DRAWS),
@@ -251,6 +290,7 @@ class PublishedDesign:
             outcome_weights=np.concatenate([on_outcome, outcome_only, np.zeros(self.n_dose_only)]),
             dose_weights=np.concatenate([on_dose, np.zeros(self.n_outcome_only), dose_only]),
             curve=self.curve or DOSE_CURVES[self.name],
+            slope=SLOPES[self.slope],
             dose_transform=DOSE_TRANSFORMS[self.dose_transform],
             noise=self.noise,
             clip_at_zero=self.clip_at_zero,

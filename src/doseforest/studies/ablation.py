@@ -15,6 +15,8 @@ from doseforest.studies.ablation_variants import (
     SIEVE_VARIANTS,
     SPLINES,
     STACK,
+    WITH,
+    WITHOUT,
 )
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.printed_variants import (
@@ -34,13 +36,14 @@ from doseforest.studies.scores import (
     paired_by_seed,
     range_text,
 )
-from doseforest.studies.settings import SIZES
+from doseforest.studies.settings import OTHER_SLOPES, SIZES
 from doseforest.studies.tasks import Record, Task
 
-METHODS = ("ablation_printed", "ablation")
-SIMULATIONS = {"ablation_printed": 10, "ablation": 6}
+METHODS = ("ablation_printed", "ablation", "ablation_powers")
+SIMULATIONS = {"ablation_printed": 10, "ablation": 6, "ablation_powers": 10}
 PLAIN = (DEFAULT, NO_FORESTS)
 STEPS_TOLD = (f"{PRINTED}: {PAPER}", *(f"{STEPS}: {name}" for name in LATER_STEPS))
+POWERS_TOLD = tuple(f"{group}: {name}" for group in (WITH, WITHOUT) for name in PLAIN)
 PRINTED_TOLD = tuple(f"{PRINTED}: {name}" for name in PRINTED_VARIANTS)
 DESIGNS = ("polynomial", "confounded", "steps")
 NOTE = (
@@ -57,6 +60,11 @@ STEPS_NOTE = (
     "forest with mu-hat as an offset, three leaf sizes, twice the bandwidth, and a stack with a "
     "safety net. *The default*: functions of the dose in place of kernels."
 )
+SLOPES_NOTE = (
+    "The paper's units have a slope of 0.2 (x1² + x4) t, and a parabola of x1 is among the terms "
+    "that the spline core may choose. Here x1² is 1.5 |x1|, 1.5 sin(2 x1), exp(x1 / 1.5), 2 where "
+    "x1 is above 0.5, and x1, of which only the last is a term; all else is the paper's polynomial."
+)
 PRINTED_NOTE = "Where its error comes from. Its mu-hat is fitted to half of the rows."
 
 
@@ -66,13 +74,23 @@ def tasks(request: Request) -> list[Task]:
         Task(method, design, request.n or SIZES[design], seed, measure="new_units")
         for method in request.methods or METHODS
         for seed in request.seeds(SIMULATIONS[method])
-        for design in request.designs or DESIGNS
+        for design in designs_of(method, request)
     ]
+
+
+def designs_of(method: str, request: Request) -> list[str]:
+    """Designs of a method: other slopes are for powers alone."""
+    of_slopes = method == "ablation_powers"
+    asked = request.designs or (OTHER_SLOPES if of_slopes else DESIGNS)
+    return [design for design in asked if (design in OTHER_SLOPES) == of_slopes]
 
 
 def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
-    sizes = {own: request.n or SIZES[own] for own in request.designs or DESIGNS}
+    sizes, slopes = (
+        {own: request.n or SIZES[own] for own in designs_of(method, request)}
+        for method in ("ablation", "ablation_powers")
+    )
     outcomes = [f"{own}: {name}" for own in (STACK, NO_POWERS, SPLINES, BOOSTING) for name in PLAIN]
     sieves, kernels = list(SIEVE_VARIANTS), [f"{KERNEL}: {name}" for name in KERNEL_VARIANTS]
     beside = [f"{BOOSTING}: {name}" for name in (NO_FORESTS, DEFAULT)]
@@ -86,6 +104,9 @@ def report(records: list[Record], request: Request) -> Report:
         table(scores, sizes, *PRINTED_TOLD),
         "## The outcome model",
         table(scores, sizes, *outcomes),
+        "## Other slopes, with and without parabolas and cubics",
+        SLOPES_NOTE,
+        table(scores, slopes, *POWERS_TOLD),
         "## The correction, on the default outcome model",
         table(scores, sizes, *(f"{STACK}: {name}" for name in sieves)),
         "## The correction, on boosting alone",

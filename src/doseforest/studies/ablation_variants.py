@@ -46,6 +46,7 @@ DEFAULT = "the default"
 NO_FORESTS = "outcome model alone"
 STACK, SPLINES, BOOSTING = "stack", "splines alone", "boosting alone"  # outcome models
 NO_POWERS = "stack without parabolas and cubics"
+WITH, WITHOUT = "with parabolas and cubics", "without"  # on other slopes than the paper's
 STABILIZED = "stabilised"
 FORMULA = "published formula"
 NOT_STABILIZED = "residual at the observed dose, not stabilised"
@@ -302,6 +303,23 @@ GROUPS: dict[str, tuple[str, ...]] = {
     SPLINES: (DEFAULT, NO_FORESTS),
     KERNEL: tuple(KERNEL_VARIANTS),
 }
+POWERS_SWITCHED = {WITH: (DEFAULT, NO_FORESTS), WITHOUT: (DEFAULT, NO_FORESTS)}
+
+
+def without_powers(stacked: Trained) -> Trained:
+    """The same rows and folds with a stack whose core has no parabolas and cubics."""
+    return with_outcome(stacked, partial(fit_members, powers=False))
+
+
+def fit_powers(data: Simulation, seed: int) -> dict[str, CurveEffects]:
+    """The default and its outcome model with and without powers, by "group: variant"."""
+    _, stacked = train(data, seed)
+    trained = {WITH: stacked, WITHOUT: without_powers(stacked)}
+    return {
+        f"{group}: {name}": variant_curves(trained[group], name)
+        for group, names in POWERS_SWITCHED.items()
+        for name in names
+    }
 
 
 def fit_variants(data: Simulation, seed: int) -> dict[str, CurveEffects]:
@@ -311,7 +329,7 @@ def fit_variants(data: Simulation, seed: int) -> dict[str, CurveEffects]:
     trained = {
         STACK: stacked,
         BOOSTING: boosted,
-        NO_POWERS: with_outcome(stacked, partial(fit_members, powers=False)),
+        NO_POWERS: without_powers(stacked),
         SPLINES: with_outcome(stacked, splines_alone),
         KERNEL: boosted,
     }

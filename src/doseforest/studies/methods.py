@@ -19,7 +19,12 @@ from doseforest.baselines import (
     xgboost_trees,
 )
 from doseforest.simulation import Simulation
-from doseforest.studies.ablation_variants import GROUPS, fit_variants
+from doseforest.studies.ablation_variants import (
+    GROUPS,
+    POWERS_SWITCHED,
+    fit_powers,
+    fit_variants,
+)
 from doseforest.studies.apart import ApartForests
 from doseforest.studies.printed_variants import (
     LATER_STEPS,
@@ -228,6 +233,7 @@ METHODS: dict[str, Method | Ablation] = {
         ours=True,
     ),
     "ablation": Ablation(GROUPS, fit_variants, ("studies/ablation_variants.py",)),
+    "ablation_powers": Ablation(POWERS_SWITCHED, fit_powers, ("studies/ablation_variants.py",)),
     "ablation_printed": Ablation(
         {PRINTED: PRINTED_VARIANTS, STEPS: LATER_STEPS},
         fit_steps,

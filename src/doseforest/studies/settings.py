@@ -4,8 +4,9 @@ from __future__ import annotations
 
 PUBLISHED = ("polynomial", "sinusoidal", "exponential")
 SPARSE = tuple(f"{name}_sparse" for name in PUBLISHED)
+OTHER_SLOPES = ("slope_abs", "slope_sine", "slope_exp", "slope_step", "slope_line")
 OVERLAP = ("randomised", "confounded", "steps", "binary", "linear")
-SIZES = dict.fromkeys(OVERLAP, 2000) | dict.fromkeys((*PUBLISHED, *SPARSE), 1000)
+SIZES = dict.fromkeys(OVERLAP, 2000) | dict.fromkeys((*PUBLISHED, *SPARSE, *OTHER_SLOPES), 1000)
 MUST_LEAD = ("confounded", "randomised", "steps", "binary")
 FIRST_SEED = 1000  # no default of an estimator was chosen on the simulations from here on
 
