@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from doseforest.nuisance.fold_moments import sum_moments
-from doseforest.nuisance.sparse_ridge import RIDGES, fit_sparse, mixing_shares
+from doseforest.nuisance.sparse_ridge import RIDGES, fit_sparse, mixing_shares, solve
 
 N_MAINS, N_FOLDS = 3, 4
 PENALTY = np.full(N_MAINS, 1e-6)
@@ -18,10 +18,9 @@ def data(n=400, seed=0):
     return columns, y, rng.integers(0, N_FOLDS, size=n)
 
 
-def moments_of(columns, y, folds):
-    return sum_moments(
-        columns.__getitem__, columns.shape[1], y, np.ones(len(y)), folds, n_folds=N_FOLDS
-    )
+def moments_of(columns, y, folds, weights=None):
+    weights = np.ones(len(y)) if weights is None else weights
+    return sum_moments(columns.__getitem__, columns.shape[1], y, weights, folds, n_folds=N_FOLDS)
 
 
 def everywhere(places):
@@ -49,7 +48,8 @@ def test_the_terms_of_the_truth_are_chosen_and_fitted_by_ridge_regression():
     columns, y, folds = data(n=2000)
     (fit,) = fit_sparse(moments_of(columns, y, folds), [everywhere(np.arange(30))], PENALTY)
     assert {0, 1, 2, 4, 20} <= set(fit.columns.tolist())
-    assert_allclose(fit.coefficients, fit.without.mean(axis=0)[fit.columns])
+    seen = 2000 - np.bincount(folds)
+    assert_allclose(fit.coefficients, (seen @ fit.without / seen.sum())[fit.columns])
     all_rows = (columns[:, fit.columns] ** 2).sum(axis=0)[N_MAINS:]
     ridges = 2000 * fit.per_row[N_MAINS:] / all_rows
     assert np.isclose(ridges, np.array(RIDGES)[:, None]).all(1).any()
@@ -60,6 +60,21 @@ def test_the_terms_of_the_truth_are_chosen_and_fitted_by_ridge_regression():
         penalty = np.concatenate([rest.sum() * PENALTY, ridges[0] * spread])
         expected = np.linalg.solve(own.T @ own + np.diag(penalty), own.T @ y[rest])
         assert_allclose(without[used], expected, atol=1e-6)
+
+
+def test_a_fit_that_has_seen_no_weight_does_not_count():
+    columns, y, folds = data()
+    moments = moments_of(columns, y, folds, (folds == 2).astype(float))
+    (fit,) = fit_sparse(moments, [everywhere([1, 17])], PENALTY)
+    assert not fit.without[2].any()
+    assert_allclose(fit.coefficients, fit.without[0][fit.columns], rtol=1e-12)
+
+
+def test_products_that_are_no_numbers_are_refused():
+    columns, y, folds = data()
+    y[7] = np.nan
+    with pytest.raises(np.linalg.LinAlgError, match="no Cholesky factor"):
+        solve(moments_of(columns, y, folds).without(None), np.ones(columns.shape[1]))
 
 
 def test_without_candidates_main_effects_are_left():

@@ -48,8 +48,9 @@ def fit_sparse(
 ) -> tuple[SparseFit, ...]:
     """Fit to each pool with the step of the lasso and the ridge of the least error on unseen folds.
 
-    A fit is the mean of those without each fold. For given terms that is next to the fit with all
-    rows, and a term that is chosen by chance, or just missed, counts for less.
+    A fit is the mean of those without each fold, by the weight that these have seen. For given
+    terms that is next to the fit with all rows, and a term that is chosen by chance, or just
+    missed, counts for less.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class _Search:
         best = np.unravel_index(int(self._errors.argmin()), self._errors.shape)
         step, r = (int(place) for place in best)
         without = np.stack([self._fits[f, step, r] for f in range(self._moments.n_folds)])
-        mean = without.mean(axis=0)
+        mean = np.average(without, axis=0, weights=total.weight[0] - self._moments.weight)
         columns = np.union1d(np.arange(len(penalty)), np.flatnonzero(mean))
         chosen = total.only(columns)
         return SparseFit(
@@ -172,7 +173,7 @@ def solve(total: FoldMoments, penalty: FloatArray) -> FloatArray:
     matrix[diagonal] *= 1 + JITTER
     # LAPACK itself: of thousands of small systems, checks would take more time than solutions.
     _, coefficients, info = dposv(matrix.T, total.cross[0], overwrite_a=True)
-    if info != 0:
+    if info != 0 or not np.isfinite(coefficients).all():
         raise np.linalg.LinAlgError(
             f"The penalised products of {len(penalty)} terms have no Cholesky factor."
         )

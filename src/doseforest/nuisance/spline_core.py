@@ -9,14 +9,16 @@ most, and parabolas and cubics, for what bends everywhere. A choice of terms is 
 is the mean of those without each fold, and fits without and with the searched terms, without and
 with powers, are mixed. Penalties and the mixture are chosen by cross-validation with the search and
 the choice of terms inside the folds, all of it from sums of products by fold. Terms of a binary
-outcome are chosen by the least squares that improve a logistic regression on the main effects, then
-refitted by likelihood.
+outcome are chosen by the least squares that improve a logistic regression on the main effects;
+those chosen without each fold are refitted by likelihood, with all rows, and a fit is the mean of
+these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,7 @@ from doseforest.nuisance.logistic_ridge import (
     linear_predictor,
 )
 from doseforest.nuisance.sparse_ridge import Places, SparseFit, fit_sparse, mixing_shares, solve
-from doseforest.nuisance.spline_design import Design, screen
+from doseforest.nuisance.spline_design import Design, best_of, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.treatments.spline_products import SplineProducts
 from doseforest.treatments.splines import Spline
@@ -117,12 +119,10 @@ def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: Int
     hinges, steps = _search(linear, mains, penalty, y, weights, folds)
     design = replace(linear, terms=linear.terms.with_knots(hinges, steps))
     screening = screen(design, mains, y, weights, folds)
+    scores = [screening.scores(fold, penalty) for fold in range(N_FOLDS)]
     screened = [
-        [
-            screening.best(fold, penalty, design.candidates_of(known))
-            for fold, known in enumerate(terms)
-        ]
-        for terms in known_terms(linear.terms, hinges, steps)
+        [best_of(own, design.candidates_of(one)) for own, one in zip(scores, known, strict=True)]
+        for known in known_terms(linear.terms, hinges, steps)
     ]
     pool = np.unique(np.concatenate([own for each in screened for own in each]))
     n_columns = design.n_mains + len(pool)
@@ -205,12 +205,23 @@ def choose_curvature(design: Design, mains: FoldMoments) -> float:
 def _logistic_refit(
     choice: _Choice, fit: SparseFit, y: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Coefficients of the terms of a fit, by likelihood."""
+    """Coefficients by likelihood, the mean over the folds of those of terms chosen without it."""
     n_mains = choice.design.n_mains
-    design, chosen = choice.design.only(choice.pool[fit.columns[n_mains:] - n_mains])
-    return fit_logistic(
-        lambda rows: design.columns(rows, chosen), len(fit.columns), y, weights, fit.per_row
-    ).coefficients
+    mean = np.zeros(len(fit.columns))
+    for without in fit.without:
+        used = without[fit.columns] != 0
+        used[:n_mains] = True
+        columns = fit.columns[used]
+        design, chosen = choice.design.only(choice.pool[columns[n_mains:] - n_mains])
+        refitted = fit_logistic(
+            partial(design.columns, candidates=chosen),
+            len(columns),
+            y,
+            weights,
+            fit.per_row[used],
+        )
+        mean[used] += refitted.coefficients / len(fit.without)
+    return mean
 
 
 def _level(choice: _Choice, coefficients: FloatArray, y: FloatArray, weights: FloatArray) -> float:

@@ -93,14 +93,10 @@ class Screening:
     with_outcome: FloatArray  # (n_folds, n_candidates)
     squares: FloatArray  # (n_folds, n_candidates)
 
-    def best(
-        self,
-        fold: int | None,
-        penalty: FloatArray,
-        allowed: NDArray[np.bool_],
-        most: int = MAX_SCREENED,
-    ) -> NDArray[np.int64]:
-        """Candidates most correlated with the outcome once the main effects are taken out.
+    def scores(self, fold: int | None, penalty: FloatArray) -> FloatArray:
+        """What each candidate explains once the main effects are taken out, (n_candidates,).
+
+        A candidate that they leave nothing of has 0.
 
         Parameters
         ----------
@@ -108,10 +104,6 @@ class Screening:
             Left out.
         penalty : array of shape (n_mains,)
             On the main effects, per row.
-        allowed : array of shape (n_candidates,)
-            Which candidates there are to choose from.
-        most : int
-            How many to choose.
         """
         mains = self.mains.without(fold)
         kept = [f for f in range(self.mains.n_folds) if f != fold]
@@ -121,10 +113,23 @@ class Screening:
         squares = self.squares[kept].sum(axis=0)
         left = squares - (cross * projected).sum(axis=0)
         outcome = self.with_outcome[kept].sum(axis=0) - projected.T @ mains.cross[0]
-        usable = allowed & (left > 1e-8 * np.maximum(squares, 1e-300))
-        scores = np.where(usable, outcome**2 / np.where(usable, left, 1.0), -1.0)
-        order = np.argsort(-scores, kind="stable")[:most]
-        return np.sort(order[scores[order] > 0])
+        usable = left > 1e-8 * np.maximum(squares, 1e-300)
+        return np.where(usable, outcome**2 / np.where(usable, left, 1.0), 0.0)
+
+
+def best_of(
+    scores: FloatArray, allowed: NDArray[np.bool_], most: int = MAX_SCREENED
+) -> NDArray[np.int64]:
+    """The candidates with the largest scores among those that are allowed, in their order.
+
+    Examples
+    --------
+    >>> best_of(np.array([3.0, 0.0, 9.0, 4.0]), np.array([True, True, False, True]), most=5)
+    array([0, 3])
+    """
+    own = np.where(allowed, scores, 0.0)
+    order = np.argsort(-own, kind="stable")[:most]
+    return np.sort(order[own[order] > 0])
 
 
 def screen(

@@ -19,7 +19,7 @@ from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.knot_search import FoundKnots, KnotSearch
 from doseforest.nuisance.sparse_ridge import fit_sparse, mixing_shares, solve
 from doseforest.nuisance.spline_core import assemble_core, choose_curvature, known_terms, places_in
-from doseforest.nuisance.spline_design import Design, Screening, screen
+from doseforest.nuisance.spline_design import Design, Screening, best_of, screen
 from doseforest.nuisance.spline_model import SplineCore
 from doseforest.spark.feature_summaries import FeatureSummaries
 from doseforest.spark.jobs import broadcast, described
@@ -232,13 +232,14 @@ def _screened(
     for subset, own_hinges, own_steps in zip(subsets, hinges, steps, strict=True):
         kept = list(subset.folds)
         screening = Screening(subset.mains, with_mains[kept], with_outcome[kept], squares[kept])
+        scores = [screening.scores(fold, subset.penalty) for fold in range(len(kept))]
         out.append(
             [
                 [
-                    screening.best(fold, subset.penalty, design.candidates_of(known), MOST_TERMS)
-                    for fold, known in enumerate(terms)
+                    best_of(own, design.candidates_of(one), MOST_TERMS)
+                    for own, one in zip(scores, known, strict=True)
                 ]
-                for terms in known_terms(linear, own_hinges, own_steps)
+                for known in known_terms(linear, own_hinges, own_steps)
             ]
         )
     return out
