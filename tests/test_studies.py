@@ -15,6 +15,7 @@ from doseforest.corrections.shape_stack import stack_shapes
 from doseforest.evaluation import effect_errors
 from doseforest.simulation import DESIGNS
 from doseforest.studies import (
+    ablation,
     ablation_variants,
     adrf_figure,
     kept_results,
@@ -526,6 +527,13 @@ def test_every_variant_of_the_correction_changes_it(boosted, without_safety_net,
     assert np.abs(found - first).max() > 1e-3
 
 
+@pytest.mark.parametrize("designs", [("polynomial",), ("slope_abs",)])
+def test_an_ablation_of_some_designs_says_what_it_lacks(designs):
+    text = "\n".join(ablation.report([], Request(designs=designs, simulations=2)).parts)
+    assert "Not asked for in this run." in text
+    assert designs[0] in text
+
+
 def test_a_stack_without_powers_has_none(trained):
     data, _, own = trained
     other = ablation_variants.without_powers(own)
@@ -541,6 +549,7 @@ def test_variants_of_the_stabilised_form_change_it(boosted, monkeypatch):
 
     monkeypatch.setattr(stabilized, "stack_shapes", even_shares)
     variants = ablation_variants.KERNEL_VARIANTS
+    # On these rows L1 splits as L2 does.
     names = [ablation_variants.STABILIZED, "weights: none", "distance Linf", "Gaussian kernel"]
     first, *others = [curves_of(boosted, name, variants) for name in names]
     assert [np.abs(own - first).max() > 1e-3 for own in others] == [True, True, True]

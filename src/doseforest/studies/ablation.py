@@ -120,6 +120,8 @@ def report(records: list[Record], request: Request) -> Report:
 
 def table(scores: Scores, sizes: Mapping[str, int], first: str, *others: str) -> str:
     """Rows by designs, compared with the first; `sizes` has the units of each design."""
+    if not sizes:
+        return "Not asked for in this run."
     lines = [
         [
             row,
