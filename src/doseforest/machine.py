@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from functools import lru_cache
 from multiprocessing import parent_process
 from pathlib import Path
@@ -39,6 +41,18 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must not be 0. Got 0 instead.")
     return max(1, cores + 1 + n_jobs)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it does, even if that was killed."""
+    threading.Thread(target=_await_parent, name="doseforest-parent", daemon=True).start()
+
+
+def _await_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _share_of_task() -> int | None:

@@ -92,9 +92,9 @@ def checked_columns(values: Any, name: str, n_rows: int, max_columns: int) -> Ar
             f"Got shape {shape} instead."
         )
     if not 1 <= array.shape[1] <= max_columns:
+        columns = "one column" if max_columns == 1 else f"1 to {max_columns} columns"
         raise ValueError(
-            f"The {name!r} parameter must have 1 to {max_columns} columns. "
-            f"Got {array.shape[1]} instead."
+            f"The {name!r} parameter must have {columns}. Got {array.shape[1]} instead."
         )
     if not max(-float(array.min()), float(array.max())) <= LARGEST_VALUE:  # also true of NaN
         row, column = np.argwhere(~(np.abs(array) <= LARGEST_VALUE))[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import signal
 import threading
 import time
@@ -14,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from doseforest.machine import end_with_parent
 from doseforest.service.logs import log
 
 CANNOT_START = 3  # exit code of a worker that never served: if none ever did, none will
@@ -109,13 +109,6 @@ class Workers:
 
 
 def _watched(work: Work, told: Connection) -> None:
-    """Work that ends with the process that started it, even if that was killed."""
-    threading.Thread(target=_end_with_parent, name="doseforest-parent", daemon=True).start()
+    """Work that ends with the process that started it."""
+    end_with_parent()
     work(partial(told.send_bytes, b"serves"))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)

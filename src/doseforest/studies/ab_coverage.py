@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -22,7 +19,7 @@ from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
-from doseforest.studies.workers import WORKERS, Clock
+from doseforest.studies.workers import Clock, worker_pool
 
 REGIME, DRAWS = "mixed", 1000
 N_CELLS, DAYS = 300, 2  # of each test; as many days before it
@@ -188,7 +185,4 @@ def _verdict(pair: str, row: str, found: Shares) -> Verdict:
 
 def _pool(processes: int) -> Any:
     """Processes with one thread each; none where one process is asked for."""
-    if processes == 1:
-        return nullcontext()
-    os.environ.update(WORKERS)  # before the workers load what reads them
-    return ProcessPoolExecutor(processes, get_context("spawn"))
+    return nullcontext() if processes == 1 else worker_pool(processes)

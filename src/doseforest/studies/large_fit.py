@@ -12,6 +12,7 @@ from pathlib import Path
 
 import doseforest
 from doseforest.evaluation import effect_errors
+from doseforest.machine import end_with_parent
 from doseforest.simulation.overlap_designs import OVERLAP_DESIGNS
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.report import Report, Verdict
@@ -33,7 +34,7 @@ NOTE = (
 def run(request: Request, clock: Clock) -> Report:
     """Fit in a fresh process, so that its peak is of this fit alone."""
     clock.tell(f"a fit of {N_UNITS:,} units")
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), end_with_parent) as pool:
         record = pool.submit(measure_fit, FIRST_SEED if request.seed is None else request.seed)
         measured = record.result()
     phases = [[name, f"{seconds:.1f}"] for name, seconds in measured.pop("phases").items()]

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing
 from multiprocessing import get_context
@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from doseforest.machine import end_with_parent
 from doseforest.studies.methods import state
 from doseforest.studies.store import Store
 from doseforest.studies.tasks import Record, Task, run_task
@@ -93,8 +94,7 @@ def _finished(
     """Tasks as they end; those that wait are dropped when the caller stops."""
     if not tasks:
         return
-    os.environ.update(WORKERS)  # before the workers load what reads them
-    with ProcessPoolExecutor(processes, get_context("spawn"), _quiet) as pool:
+    with worker_pool(processes, _quiet) as pool:
         under_way = {pool.submit(run_task, task, state(task.method)): task for task in tasks}
         try:
             for future in as_completed(under_way):
@@ -103,7 +103,14 @@ def _finished(
             pool.shutdown(cancel_futures=True)
 
 
+def worker_pool(processes: int, begin: Callable[[], None] = end_with_parent) -> ProcessPoolExecutor:
+    """Processes with one thread each, which `begin` and end with this one, even if it is killed."""
+    os.environ.update(WORKERS)  # before the workers load what reads them
+    return ProcessPoolExecutor(processes, get_context("spawn"), begin)
+
+
 def _quiet() -> None:
+    end_with_parent()
     warnings.simplefilter("ignore")  # of peers' solvers; what matters is in the errors
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from doseforest.studies.coverage import averages, positivity, shape, units
@@ -25,7 +23,7 @@ from doseforest.studies.provenance import (
 from doseforest.studies.report import Report, Verdict
 from doseforest.studies.request import Request
 from doseforest.studies.tasks import Record
-from doseforest.studies.workers import WORKERS, Clock
+from doseforest.studies.workers import Clock, worker_pool
 
 SECTIONS: dict[str, Section] = {
     "units": units.SECTION,
@@ -108,10 +106,9 @@ def make(draws: list[Draw], processes: int, clock: Clock, done: dict[Draw, Recor
     """Make draws, one thread each, and keep each of them at once."""
     if not draws:
         return
-    os.environ.update(WORKERS)  # before the workers load what reads them
     path = store_file()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+    with worker_pool(processes) as pool:
         under_way = {pool.submit(measured, own): own for own in draws}
         try:
             for count, future in enumerate(as_completed(under_way), start=1):
