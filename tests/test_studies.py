@@ -278,7 +278,9 @@ def test_a_page_has_a_place_for_each_table():
 # Several sittings
 
 
-@pytest.mark.parametrize("name", ["table1", "adrf", "ablation", "accuracy", "coverage", "real"])
+@pytest.mark.parametrize(
+    "name", ["table1", "adrf", "ablation", "accuracy", "scaling", "coverage", "real"]
+)
 def test_published_records_can_be_published_again(name):
     published = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
     assert grouped(ungrouped(published)) == published
@@ -376,6 +378,15 @@ def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
     monkeypatch.setattr(kept_results, "design_digest", lambda name: "another")
     changed, _ = study.run(only_zero, Clock())
     assert not changed.merged  # its other row is of designs that are no more
+
+
+def test_data_sets_that_a_study_does_not_have_are_told_apart(monkeypatch, tmp_path):
+    study = toy_study(monkeypatch, tmp_path, "first")
+    whole, _ = study.run(Request(processes=1), Clock())
+    (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
+    other, _ = study.run(Request(designs=PUBLISHED[2:], processes=1), Clock())
+    assert {own["design"] for own in other.records} == set(PUBLISHED[2:])
+    assert not other.merged
 
 
 def test_data_sets_whose_design_has_changed_are_not_kept(monkeypatch, tmp_path):

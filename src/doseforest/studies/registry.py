@@ -68,7 +68,8 @@ class Study:
         if not self.keeps:
             return self.report(records, request), complete
         together = marked(records)
-        if request.only_parts:
+        usual = {task.design for task in self.tasks(request.all_parts)}
+        if request.only_parts and usual.issuperset(task.design for task in tasks):
             together += kept_records(self.keeps, together)
             request = request.all_parts
             rows = [row for method in METHODS.values() for row in method.rows]
@@ -146,7 +147,11 @@ STUDIES: dict[str, AnyStudy] = {
         takes=("methods", "simulations"),
     ),
     "scaling": Study(
-        "error against the number of units", scaling.tasks, scaling.report, tuple(SIZES)
+        "error against the number of units",
+        scaling.tasks,
+        scaling.report,
+        tuple(SIZES),
+        keeps="scaling.json",
     ),
     "joint": Study(
         "doses of several components",
