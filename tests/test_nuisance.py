@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import root
 from scipy.special import expit
 
 from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
@@ -12,7 +13,10 @@ from doseforest.nuisance.cross_fitting import cross_fit_outcome
 from doseforest.nuisance.fold_moments import sum_moments
 from doseforest.nuisance.mixtures import convex_weights
 from doseforest.nuisance.outcome_stack import fit_members
-from doseforest.nuisance.spline_core import fit_spline_core
+from doseforest.nuisance.sparse_ridge import SparseFit
+from doseforest.nuisance.spline_core import fit_spline_core, refit_by_likelihood
+from doseforest.nuisance.spline_design import Design
+from doseforest.treatments.splines import Spline
 
 
 def rows(n=800, p=4, seed=0):
@@ -186,6 +190,30 @@ def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
         far = model.curves(5 * x[:100], np.array([-5.0, 15.0]))
         assert far.min() >= 0
         assert far.max() <= 1
+
+
+def test_a_refit_by_likelihood_is_the_mean_of_those_with_the_terms_of_each_fold():
+    rng, x, dose = rows(n=300, p=2)
+    y = (rng.random(300) < expit(x[:, 0] + x[:, 1] ** 2 - 1)).astype(float)
+    design = Design(x, dose, fit_covariate_terms(x), Spline().fit(dose))
+    pool, n_mains = np.array([0, 3]), design.n_mains
+    chosen = np.array([[True, False], [True, False], [True, True], [False, False]])
+    without = np.concatenate([np.ones((4, n_mains)), chosen], axis=1)
+    per_row = np.full(n_mains + 2, 1e-3)
+    fit = SparseFit(np.arange(n_mains + 2), per_row, np.zeros(n_mains + 2), without)
+    found = refit_by_likelihood(design, pool, fit, y, np.ones(300))
+    columns = design.columns(np.arange(300), pool)
+    expected = np.zeros((4, n_mains + 2))
+    for own, used in zip(expected, without != 0, strict=True):
+
+        def slope(beta, z=columns[:, used]):  # a row counts as much as it says
+            chance = expit(z @ beta)
+            return z.T @ (y - chance) - 1e-3 * (chance * (1 - chance)).sum() * beta
+
+        solution = root(slope, np.zeros(used.sum()), tol=1e-10)
+        assert solution.success
+        own[used] = solution.x
+    np.testing.assert_allclose(found, expected.mean(axis=0), atol=1e-5)
 
 
 def test_weights_of_zero_leave_rows_out_of_the_core():

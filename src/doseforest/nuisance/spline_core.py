@@ -106,8 +106,10 @@ def fit_spline_core(
     coefficients = np.zeros(mains.n_mains + len(choice.pool))
     for share, fit in zip(choice.shares, choice.fits, strict=True):
         if share > 0:
-            refitted = _logistic_refit(choice, fit, y, weights) if binary else fit.coefficients
-            coefficients[fit.columns] += share * refitted
+            own = fit.coefficients
+            if binary:
+                own = refit_by_likelihood(choice.design, choice.pool, fit, y, weights)
+            coefficients[fit.columns] += share * own
     coefficients[0] += _level(choice, coefficients, y, weights) if binary else level
     return assemble_core(choice.design, choice.pool, coefficients, binary)
 
@@ -202,23 +204,22 @@ def choose_curvature(design: Design, mains: FoldMoments) -> float:
     return CURVATURES[int(np.argmin(errors))]
 
 
-def _logistic_refit(
-    choice: _Choice, fit: SparseFit, y: FloatArray, weights: FloatArray
+def refit_by_likelihood(
+    design: Design, pool: IntArray, fit: SparseFit, y: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Coefficients by likelihood, the mean over the folds of those of terms chosen without it."""
-    n_mains = choice.design.n_mains
+    """Coefficients of a fit's columns: means over the folds of refits with what each has chosen.
+
+    `pool` has the candidates that the fit has chosen from. Every refit has all rows.
+    """
+    n_mains = design.n_mains
     mean = np.zeros(len(fit.columns))
     for without in fit.without:
         used = without[fit.columns] != 0
         used[:n_mains] = True
         columns = fit.columns[used]
-        design, chosen = choice.design.only(choice.pool[columns[n_mains:] - n_mains])
+        own, chosen = design.only(pool[columns[n_mains:] - n_mains])
         refitted = fit_logistic(
-            partial(design.columns, candidates=chosen),
-            len(columns),
-            y,
-            weights,
-            fit.per_row[used],
+            partial(own.columns, candidates=chosen), len(columns), y, weights, fit.per_row[used]
         )
         mean[used] += refitted.coefficients / len(fit.without)
     return mean
