@@ -7,17 +7,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from doseforest.evaluation import simulation_mean
-from doseforest.studies import ablation
+from doseforest.evaluation import SimulationMean, simulation_mean
+from doseforest.studies import ablation, scaling
 from doseforest.studies.markdown import markdown_table
 from doseforest.studies.methods import ALGORITHM, CONSTANT, EXACT_AVERAGE, OURS, OUTCOME
 from doseforest.studies.provenance import CLONE, results_folder
 from doseforest.studies.report import ungrouped
 from doseforest.studies.scores import MISSING, Scores, digits, range_text
-from doseforest.studies.settings import PRINTED, PUBLISHED, SIZES, SPARSE
+from doseforest.studies.settings import OTHER_SLOPES, PRINTED, PUBLISHED, SIZES, SPARSE
 from doseforest.whole_files import write_text
 
 START, END = "<!-- made by `make readme` from {} -->\n", "<!-- end -->"
+FEW_SIZES = (500, 2000, 10_000, 50_000)
 TOLD = (OURS, OUTCOME, CONSTANT, EXACT_AVERAGE, ALGORITHM)  # then baselines, in their order
 
 
@@ -60,7 +61,7 @@ def named(row: str) -> str:
 
 
 def ablation_tables(results: dict[str, Any]) -> list[str]:
-    """The changes to the printed algorithm, and the steps from it to the default.
+    """Changes to the printed algorithm, the steps from it to the default, and other slopes.
 
     Parameters
     ----------
@@ -69,16 +70,44 @@ def ablation_tables(results: dict[str, Any]) -> list[str]:
     """
     scores = Scores(ungrouped(results["results"]))
     sizes = {design: SIZES[design] for design in ablation.DESIGNS}
+    slopes = {design: SIZES[design] for design in OTHER_SLOPES}
     return [
-        ablation.table(scores, sizes, *rows)
-        for rows in (ablation.PRINTED_TOLD, ablation.STEPS_TOLD)
+        ablation.table(scores, sizes, *ablation.PRINTED_TOLD),
+        ablation.table(scores, sizes, *ablation.STEPS_TOLD),
+        ablation.table(scores, slopes, *ablation.POWERS_TOLD),
     ]
+
+
+def scaling_table(results: dict[str, Any]) -> str:
+    """Errors of our forest at a few numbers of units, over units and doses and at the worst dose.
+
+    Parameters
+    ----------
+    results : dict
+        What `scaling.json` holds.
+    """
+    scores = Scores(ungrouped(results["results"]))
+    lines = []
+    for design in scaling.DESIGNS:
+        by_size = [
+            [scores.mean(design, n, OURS, number) for number in scaling.ERRORS] for n in FEW_SIZES
+        ]
+        slopes = [scaling.slopes(scores, design, OURS, number) for number in scaling.ERRORS]
+        by_size.append([simulation_mean(list(own.values())) for own in slopes])
+        lines.append([design, *(" / ".join(map(with_value, pair)) for pair in by_size)])
+    return markdown_table(["rms / sup", *(f"n = {n:,}" for n in FEW_SIZES), "slope"], lines)
+
+
+def with_value(mean: SimulationMean | None) -> str:
+    """A mean without its error."""
+    return MISSING if mean is None else digits(mean.mean)
 
 
 # By file of results and its tables: the pages that have them, in this order.
 PAGES: dict[tuple[str, Callable[[dict[str, Any]], list[str]]], tuple[str, ...]] = {
     ("table1.json", lambda results: [readme_table(results)]): ("README.md", "docs/paper.md"),
     ("ablation.json", ablation_tables): ("docs/paper.md",),
+    ("scaling.json", lambda results: [scaling_table(results)]): ("docs/paper.md",),
 }
 
 
