@@ -1,0 +1,1 @@
+"""What is run beside the tests: golden answers of the algorithm."""
