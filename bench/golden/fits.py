@@ -147,7 +147,7 @@ def categories_and_gaps(n_jobs: int) -> Answers:
     frame["city"] = [
         None if gap else f"city {place}" for place, gap in zip(code, X[:, 0] > 0.9, strict=True)
     ]
-    forest = small(n_jobs, outcome_model="stack", n_folds=2)
+    forest = small(n_jobs, outcome_model="stack")
     forest.fit(frame, own.y + code % 2 * own.dose, treatment=own.dose)
     return effect_answers(forest, frame[:8], 3.0, 2.0)
 
