@@ -263,6 +263,15 @@ def test_stored_effect_forests_of_released_formats_hold_every_correction():
     assert plain == {True, False}
 
 
+def test_stored_effect_forests_of_released_formats_hold_every_basis():
+    """Of tests/stored_forests/write.py too."""
+    bases = set()
+    for path in STORED.glob("effect_forest_*format_*.dose"):
+        for part in load_forest(path).parts:
+            bases.add(getattr(getattr(part.correction, "basis", None), "kind", None))
+    assert bases >= {"arms", "indicators", "legendre", "spline", "tensor"}
+
+
 # --- what cannot be stored -----------------------------------------------------------------------
 
 

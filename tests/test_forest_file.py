@@ -359,6 +359,13 @@ def test_forests_of_every_released_format_stay_loadable(path):
         np.testing.assert_array_equal(answer(queries), expected)
 
 
+def test_a_stored_forest_in_bags_has_the_intervals_that_it_had():
+    path = STORED / "effect_forest_bags_format_1.dose"
+    units = np.load(path.with_suffix(".queries.npy"))
+    found = load_forest(path).effect_interval(units, dose=2.0)
+    np.testing.assert_allclose(found, np.load(path.with_suffix(".intervals.npy")), rtol=1e-9)
+
+
 WRITTEN_AGAIN = sorted([*STORED.glob("format_*.dose"), *STORED.glob("categorical_*.dose")])
 
 

@@ -25,6 +25,7 @@ from doseforest.policy import (
 from forest_file_mutations import Parts, mutated, sealed, take_apart
 from markets import DISCOUNTS, MARGIN, SPENT, KnownCurves, market
 from policy_file_check import check_policy_file
+from stored_policies.write_policies import decided
 
 STORED = Path(__file__).parent / "stored_policies" / "explore_format_1.dose"
 
@@ -185,6 +186,15 @@ def test_an_older_file_is_still_read():
     decisions = policy.decide([[3.0, 0.0]], context)
     assert decisions.shadow_price[0] == 0.7
     assert decisions.propensity[0] in map(pytest.approx, (0.94, 0.04, 0.06))
+
+
+@pytest.mark.parametrize("path", sorted(STORED.parent.glob("*.dose")), ids=lambda path: path.name)
+def test_stored_policies_of_every_kind_decide_as_they_did(path):
+    """Written by tests/stored_policies/write_policies.py."""
+    found, expected = decided(load_policy(path)), np.load(path.with_suffix(".decisions.npz"))
+    assert set(found) == set(expected)
+    for name in found:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, err_msg=name)
 
 
 def test_damaged_files_are_refused(tmp_path):

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
-from doseforest import CurveForest, EffectForest, GeneralizedCausalForest
+from doseforest import (
+    CurveForest,
+    EffectForest,
+    GeneralizedCausalForest,
+    RatioCurve,
+    RidgeMoments,
+)
 from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
+from doseforest.inference.units import growing
 from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.encoded_models import EncodedModel
 from doseforest.nuisance.outcome_models import BoostedCore, Stack
 from doseforest.prediction.effect_forest import CorrectedOutcome
 from doseforest.prediction.forest_file import FORMAT_VERSION
+from doseforest.treatments.vectors import vectors
 
 FOLDER = Path(__file__).parent
 
@@ -33,6 +42,10 @@ def main() -> None:
     store_wide_forest()
     store_effect_forests()
     store_categorical_effect_forest()
+    store_forests_of_leaf_curves()
+    store_binary_effect_forest()
+    store_effect_forests_of_other_doses()
+    store_effect_forest_with_bags()
 
 
 def store_categorical_forest() -> None:
@@ -99,6 +112,78 @@ def store_categorical_effect_forest() -> None:
     store("effect_forest_categorical_", effects, effects.dose_response, queries)
     compact = forest.distill(n_trees=3, min_node_size=20)
     store("distilled_forest_categorical_", compact, compact.dose_response, queries)
+
+
+def store_forests_of_leaf_curves() -> None:
+    rng = np.random.default_rng(5)
+    x, dose = rng.normal(size=(200, 3)), rng.uniform(-1, 1, size=200)
+    outcome = x[:, 0] + dose * x[:, 1] + 0.5 * rng.normal(size=200)
+    settings = {"n_trees": 4, "min_node_size": 10, "random_state": 0, "n_jobs": 1}
+    sums = np.column_stack([(1 + dose) * outcome, (1 - dose) * outcome, 1 + dose, 1 - dose])
+    ratios = CurveForest(leaf_curve=RatioCurve(0.25), **settings)
+    ratios.fit(x, sums[:, :2], doses=[0.0, 1.0], leaf_channels=sums)
+    store("ratio_curves_", ratios, ratios.predict, x[:20])
+    products = np.column_stack([np.ones(200), dose, dose**2, outcome, dose * outcome])
+    moments = CurveForest(leaf_curve=RidgeMoments((0.0, 1.5)), **settings)
+    moments.fit(x, sums[:, :2], leaf_channels=products)
+    store("ridge_moments_", moments, moments.predict, x[:20])
+
+
+def small_forest(**parameters) -> GeneralizedCausalForest:
+    """A forest of few trees, in one thread."""
+    settings = {"n_trees": 8, "min_node_size": (5, 20), "random_state": 0, "n_jobs": 1}
+    return GeneralizedCausalForest(**{**settings, **parameters})
+
+
+def store_binary_effect_forest() -> None:
+    rng = np.random.default_rng(6)
+    x, dose = rng.normal(size=(200, 3)), rng.uniform(0, 4, size=200)
+    outcome = (x[:, 0] + dose * x[:, 1] + rng.normal(size=200) > 0).astype(float)
+    forest = small_forest(baseline=1.0).fit(x, outcome, treatment=dose)
+    store_small_effects("effect_forest_binary_", forest, x, dose, outcome)
+
+
+def store_effect_forests_of_other_doses() -> None:
+    """A point mass, a few levels, two doses at once, arms, and splines of the dose."""
+    rng = np.random.default_rng(7)
+    x, e = rng.normal(size=(200, 3)), 0.5 * rng.normal(size=200)
+    arm = rng.integers(0, 3, 200)
+    size = np.select([arm == 1, arm == 2], [rng.uniform(1, 3, 200), rng.uniform(5, 9, 200)], 0.0)
+    pair = rng.uniform(0, 4, size=(200, 2))
+    for kind, dose, moved, settings in (
+        ("point_mass", size * (arm == 1), size * (arm == 1), {"baseline": 0.0}),
+        ("levels", 1.0 * arm, arm, {"baseline": 0.0}),
+        ("joint", pair, pair.sum(axis=1), {"baseline": [1.0, 1.0]}),
+        ("arms", np.column_stack([arm, size]), size, {"baseline": [0.0, 0.0]}),
+        ("spline", pair[:, 0], pair[:, 0] ** 3 / 9, {"baseline": 1.0, "basis": "spline"}),
+    ):
+        outcome = 10 + x[:, 0] + moved * (1 + x[:, 1]) + e
+        forest = small_forest(**settings).fit(x, outcome, treatment=dose)
+        store_small_effects(f"effect_forest_{kind}_", forest, x, dose, outcome)
+        if kind == "joint":
+            compact = forest.distill(n_trees=3, min_node_size=20)
+            store("distilled_forest_joint_", compact, compact.dose_response, x[:20])
+
+
+def store_effect_forest_with_bags() -> None:
+    rng = np.random.default_rng(8)
+    x, dose = rng.normal(size=(60, 2)), rng.uniform(0, 4, size=60)
+    outcome = 10 + dose * (1 + 0.5 * x[:, 1]) + 0.5 * rng.normal(size=60)
+    forest = small_forest(correction="none", baseline=1.0, inference="bags")
+    with patch.multiple(growing, N_BAGS=16, BAG_SIZE=4):  # those of a fit are 2,000 trees
+        forest.fit(x, outcome, treatment=dose)
+    effects = store_small_effects("effect_forest_bags_", forest, x, dose, outcome)
+    path = FOLDER / f"effect_forest_bags_format_{FORMAT_VERSION}.intervals.npy"
+    if not path.exists():
+        np.save(path, effects.effect_interval(x[:20], dose=2.0))
+
+
+def store_small_effects(kind, forest, x, dose, outcome) -> EffectForest:
+    """Store the model of a fit with outcome models of a few trees."""
+    own = vectors(dose) if np.ndim(dose) == 2 else dose
+    effects = with_small_outcome_models(forest.model_, x, own, outcome)
+    store(kind, effects, effects.dose_response, x[:20])
+    return effects
 
 
 def with_small_outcome_models(model, x, dose, outcome) -> EffectForest:
