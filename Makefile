@@ -87,6 +87,7 @@ test: lint types unit
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp
 
 types: setup
@@ -115,10 +116,10 @@ format: setup
 	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp
 
 bench-engine: setup
-	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python -m bench.speed.growth_speed
 
 bench-categories: setup
-	$(BIN)/python benchmarks/categories.py
+	$(BIN)/python -m bench.speed.category_speed
 
 # EconML and what it needs come on top of the environment, at versions that leave the rest alone.
 $(PEERS): $(STAMP) requirements-baselines.lock
@@ -132,26 +133,26 @@ bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup
 	$(BIN)/doseforest bench $(@:bench-%=%)
 
 bench-splits: $(PEERS)
-	$(BIN)/python benchmarks/split_statistics.py
+	$(BIN)/python -m bench.speed.split_statistic_errors
 
 bench-known: setup
-	$(BIN)/python benchmarks/known_propensities.py
+	$(BIN)/python -m bench.speed.known_propensities
 
 $(SPARK): $(STAMP) requirements-spark.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
 	touch $@
 
 bench-spark: $(SPARK)
-	$(BIN)/python benchmarks/spark_growth.py
+	$(BIN)/python -m bench.speed.spark_growth
 
 bench-spark-paper: $(SPARK)
-	$(BIN)/python benchmarks/spark_paper_size.py
+	$(BIN)/python -m bench.speed.spark_paper_size
 
 bench-policy: setup
-	$(BIN)/python benchmarks/policy_speed.py
+	$(BIN)/python -m bench.speed.policy_speed
 
 bench-service: setup
-	$(BIN)/python benchmarks/service_speed.py
+	$(BIN)/python -m bench.speed.service_speed
 
 examples: setup
 	$(BIN)/python examples/discount_curves.py
@@ -161,7 +162,7 @@ examples: setup
 	cp out/discount_curves.png out/loans.png out/orange_juice.png docs/pictures
 
 readme: setup
-	$(BIN)/python -m doseforest.studies.readme
+	$(BIN)/python -m bench.studies.readme
 
 wheel: setup
 	rm -rf dist

@@ -6,5 +6,5 @@ collect_ignore = []
 if importlib.util.find_spec("pyspark") is None:
     collect_ignore += [
         f"src/doseforest/spark/{name}.py"
-        for name in ("estimator", "model", "params", "persistence")
+        for name in ("estimator", "estimator_file", "model", "params", "persistence")
     ]

@@ -1,1 +1,1 @@
-"""What is run beside the tests: golden answers of the algorithm."""
+"""Evidence, outside the wheel: designs, real data, studies, speed, and what they gave."""

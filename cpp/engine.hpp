@@ -9,7 +9,7 @@
 namespace doseforest {
 
 // Two sibling nodes on one stretch of the row list (a root is a lone left child); LocalEngine in
-// engines/local.py lays them out. A slot is a place in the histogram pool.
+// engine/growth/local_engine.py lays them out. A slot is a place in the histogram pool.
 struct Family {
   int64_t start, middle, end;     // left child: [start, middle), right child: [middle, end)
   int64_t left, right;            // place of each child's result; -1: not searched

@@ -111,7 +111,7 @@ struct Leaves {
 };
 
 // Boosted trees of covariates and a dose, whose leaves are lines in them; TreeEnsemble in
-// nuisance/tree_ensemble.py is its twin.
+// nuisance/outcome/tree_ensemble.py is its twin.
 struct Ensemble {
   const Node* nodes;                // (n_nodes,), tree after tree; feature n_features is the dose
   const int64_t* roots;             // (n_trees,)

@@ -20,10 +20,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from doseforest import GeneralizedCausalForest
-from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.datasets import MissingDataError
-from doseforest.datasets.loans import (
+from bench.real_data import MissingDataError
+from bench.real_data.loan_rows import (
     NORMAL_RATE,
     PUBLISHED,
     SHARES,
@@ -32,6 +30,8 @@ from doseforest.datasets.loans import (
     read_offers,
     strata,
 )
+from doseforest import GeneralizedCausalForest
+from doseforest.estimator.averages.average_curves import AverageDoseResponse
 
 COLORS = {"LOW": "#009E73", "MEDIUM": "#E69F00", "HIGH": "#0072B2"}
 

@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from doseforest import GeneralizedCausalForest
-from doseforest.datasets import MissingDataError
-from doseforest.datasets.orange_juice import (
+from bench.real_data import MissingDataError
+from bench.real_data.orange_juice_rows import (
     BASELINE,
     BRANDS,
     covariates,
@@ -29,6 +28,7 @@ from doseforest.datasets.orange_juice import (
     read_sales,
     usual_prices,
 )
+from doseforest import GeneralizedCausalForest
 
 COLORS = dict(zip(BRANDS, ("#0072B2", "#E69F00", "#009E73"), strict=True))
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from doseforest import GeneralizedCausalForest
-from doseforest.simulation import JOINT_DESIGNS, Simulation
+from doseforest.datasets import JOINT_DESIGNS, Simulation
 
 BASELINE = [0.2, 0.2]
 DOSES = [[0.8, 0.2], [0.2, 0.8], [0.8, 0.8]]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from doseforest import DistilledForest, EffectForest, Forest, ForestFileError, load_forest
-from doseforest.prediction.container import read_container
+from doseforest.base.container import read_container
 from forest_file_mutations import places
 
 SIZES = (1e-20, 1e20)  # of numbers that training gives; with others, answers may overflow

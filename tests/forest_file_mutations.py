@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.prediction.container import ALIGNMENT, MAGIC, PREAMBLE, SCALARS, VERSION
+from doseforest.base.container import ALIGNMENT, MAGIC, PREAMBLE, SCALARS, VERSION
 
 MutateBytes = Callable[[bytes, int], bytes]  # data and the most bytes to return
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from doseforest.doses.curve_effects import CurveEffects, dose_table
 from doseforest.policy import DiscountCost, Response
-from doseforest.prediction.curve_effects import CurveEffects, dose_table
 
 DISCOUNTS = np.array([0.0, 0.1, 0.2, 0.3])
 MARGIN, SPENT = Response("margin"), DiscountCost("fare")

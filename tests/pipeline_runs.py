@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from doseforest.pipeline import PipelineConfig
+from doseforest.pricing.pipeline import PipelineConfig
 
 LEVELS = np.array([0.0, 0.1, 0.2])
 

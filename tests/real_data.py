@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from doseforest.datasets import MissingDataError, read_data
+from bench.real_data import MissingDataError, read_data
 
 
 def real_data(name: str) -> pd.DataFrame:

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from doseforest.datasets import loans, orange_juice
-from doseforest.simulation import JOINT_DESIGNS
+from bench.designs import JOINT_DESIGNS
+from bench.real_data import loan_rows, orange_juice_rows
 from real_data import real_data
 
 # Few rows and few trees: some doses are then out of reach of most units, which has its own tests.
@@ -34,7 +34,7 @@ def test_discount_curves_are_closer_to_the_truth_than_one_curve_for_all(tmp_path
 
 @pytest.mark.data
 def test_orange_juice_sells_less_at_higher_prices(tmp_path, capsys):
-    real_data(orange_juice.FILE)
+    real_data(orange_juice_rows.FILE)
     run("orange_juice", tmp_path, "--rows", "500", "--trees", "40")
     printed = capsys.readouterr().out
     for brand in ("dominicks", "minute.maid", "tropicana"):
@@ -46,7 +46,7 @@ def test_orange_juice_sells_less_at_higher_prices(tmp_path, capsys):
 
 @pytest.mark.data
 def test_loans_print_an_elasticity_with_its_standard_error(tmp_path, capsys):
-    real_data(loans.FILE)
+    real_data(loan_rows.FILE)
     run("loans", tmp_path, "--rows", "1200", "--trees", "40")
     pattern = r"within strata +(-?[\d.]+)  \(standard error ([\d.]+)\)"
     value, error = map(float, re.search(pattern, capsys.readouterr().out).groups())

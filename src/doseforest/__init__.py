@@ -7,45 +7,46 @@ saved ones without what fitted them, `load_policy` what decides on doses by them
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from doseforest.base.late import late_names
 
 if TYPE_CHECKING:
-    from doseforest.curve_forest import CurveForest
+    from doseforest.base.container import ForestFileError
+    from doseforest.engine.curve_forest import CurveForest
+    from doseforest.engine.forest import Forest
+    from doseforest.engine.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
+    from doseforest.engine.splits.guards import TreatmentGuard
+    from doseforest.engine.splits.mean_splits import SplitByMeans, SplitByMeanSlopes
+    from doseforest.engine.splits.ratio_splits import SplitByRatios, SplitByRatioSlopes
+    from doseforest.engine.splits.score_splits import SplitByScores
+    from doseforest.estimator.distilled_forest import DistilledForest
+    from doseforest.estimator.effect_forest import EffectForest
+    from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
     from doseforest.evaluation.tuning import tune
-    from doseforest.forest import GeneralizedCausalForest
-    from doseforest.growth.guards import TreatmentGuard
-    from doseforest.growth.mean_splits import SplitByMeans, SplitByMeanSlopes
-    from doseforest.growth.ratio_splits import SplitByRatios, SplitByRatioSlopes
-    from doseforest.growth.score_splits import SplitByScores
-    from doseforest.leaves.leaf_curves import MeanCurve, RatioCurve, RidgeMoments
-    from doseforest.policy.artifact.policy_file import load_policy
-    from doseforest.prediction.container import ForestFileError
-    from doseforest.prediction.distilled_forest import DistilledForest
-    from doseforest.prediction.effect_forest import EffectForest
-    from doseforest.prediction.forest import Forest
-    from doseforest.prediction.forest_file import load_forest
+    from doseforest.files.forest_file import load_forest
+    from doseforest.files.policy_file import load_policy
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CurveForest": "doseforest.curve_forest",
-    "DistilledForest": "doseforest.prediction.distilled_forest",
-    "EffectForest": "doseforest.prediction.effect_forest",
-    "Forest": "doseforest.prediction.forest",
-    "GeneralizedCausalForest": "doseforest.forest",
-    "ForestFileError": "doseforest.prediction.container",
-    "MeanCurve": "doseforest.leaves.leaf_curves",
-    "RatioCurve": "doseforest.leaves.leaf_curves",
-    "RidgeMoments": "doseforest.leaves.leaf_curves",
-    "SplitByMeanSlopes": "doseforest.growth.mean_splits",
-    "SplitByMeans": "doseforest.growth.mean_splits",
-    "SplitByRatioSlopes": "doseforest.growth.ratio_splits",
-    "SplitByRatios": "doseforest.growth.ratio_splits",
-    "SplitByScores": "doseforest.growth.score_splits",
-    "TreatmentGuard": "doseforest.growth.guards",
-    "load_forest": "doseforest.prediction.forest_file",
-    "load_policy": "doseforest.policy.artifact.policy_file",
+    "CurveForest": "doseforest.engine.curve_forest",
+    "DistilledForest": "doseforest.estimator.distilled_forest",
+    "EffectForest": "doseforest.estimator.effect_forest",
+    "Forest": "doseforest.engine.forest",
+    "GeneralizedCausalForest": "doseforest.estimator.generalized_causal_forest",
+    "ForestFileError": "doseforest.base.container",
+    "MeanCurve": "doseforest.engine.leaves.leaf_curves",
+    "RatioCurve": "doseforest.engine.leaves.leaf_curves",
+    "RidgeMoments": "doseforest.engine.leaves.leaf_curves",
+    "SplitByMeanSlopes": "doseforest.engine.splits.mean_splits",
+    "SplitByMeans": "doseforest.engine.splits.mean_splits",
+    "SplitByRatioSlopes": "doseforest.engine.splits.ratio_splits",
+    "SplitByRatios": "doseforest.engine.splits.ratio_splits",
+    "SplitByScores": "doseforest.engine.splits.score_splits",
+    "TreatmentGuard": "doseforest.engine.splits.guards",
+    "load_forest": "doseforest.files.forest_file",
+    "load_policy": "doseforest.files.policy_file",
     "tune": "doseforest.evaluation.tuning",
 }
 
@@ -70,13 +71,4 @@ __all__ = [
     "tune",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import public names on first use, so that a server which only loads forests stays small."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'doseforest' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+__getattr__, __dir__ = late_names(__name__, _HOMES, "__version__")

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import BinArray
+from doseforest.base.dtypes import BinArray
 
 LANES: int
 MAX_CHANNELS: int

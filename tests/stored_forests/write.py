@@ -18,14 +18,14 @@ from doseforest import (
     RatioCurve,
     RidgeMoments,
 )
-from doseforest.corrections.kernel_curves import KernelForest, StabilizedCorrection
-from doseforest.inference.units import growing
-from doseforest.nuisance.boosting import BoostingRecipe, fit_boosting
-from doseforest.nuisance.encoded_models import EncodedModel
-from doseforest.nuisance.outcome_models import BoostedCore, Stack
-from doseforest.prediction.effect_forest import CorrectedOutcome
-from doseforest.prediction.forest_file import FORMAT_VERSION
-from doseforest.treatments.vectors import vectors
+from doseforest.doses.vectors import vectors
+from doseforest.estimator.bags import growing_bags
+from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
+from doseforest.estimator.effect_forest import CorrectedOutcome
+from doseforest.files.forest_file import FORMAT_VERSION
+from doseforest.nuisance.outcome.boosting import BoostingRecipe, fit_boosting
+from doseforest.nuisance.outcome.encoded_models import EncodedModel
+from doseforest.nuisance.outcome.outcome_models import BoostedCore, Stack
 
 FOLDER = Path(__file__).parent
 
@@ -170,7 +170,7 @@ def store_effect_forest_with_bags() -> None:
     x, dose = rng.normal(size=(60, 2)), rng.uniform(0, 4, size=60)
     outcome = 10 + dose * (1 + 0.5 * x[:, 1]) + 0.5 * rng.normal(size=60)
     forest = small_forest(correction="none", baseline=1.0, inference="bags")
-    with patch.multiple(growing, N_BAGS=16, BAG_SIZE=4):  # those of a fit are 2,000 trees
+    with patch.multiple(growing_bags, N_BAGS=16, BAG_SIZE=4):  # those of a fit are 2,000 trees
         forest.fit(x, outcome, treatment=dose)
     effects = store_small_effects("effect_forest_bags_", forest, x, dose, outcome)
     path = FOLDER / f"effect_forest_bags_format_{FORMAT_VERSION}.intervals.npy"

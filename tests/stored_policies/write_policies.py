@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from doseforest import load_forest, load_policy
+from doseforest.files.forest_file import FORMAT_VERSION
 from doseforest.policy import (
     ConstantPolicy,
     DiscountCost,
@@ -24,7 +25,6 @@ from doseforest.policy import (
     Response,
     unit_table,
 )
-from doseforest.prediction.forest_file import FORMAT_VERSION
 
 FOLDER = Path(__file__).parent
 FOREST = FOLDER.parent / "stored_forests" / "effect_forest_binary_format_1.dose"

@@ -13,11 +13,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from doseforest.baselines.outcome_regressors import predict_in_blocks
-from doseforest.concurrency import side_by_side
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.concurrency import side_by_side
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fitting import draw_folds
-from doseforest.nuisance.mixtures import convex_weights
+from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
+from doseforest.nuisance.outcome.mixtures import convex_weights
 
 BLOCK_UNITS = 10_000  # whose predictions at a grid of doses are in memory at a time
 

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.preprocessing import SplineTransformer
 
-from doseforest.baselines.base import Baseline
-from doseforest.baselines.extra import from_extra
-from doseforest.baselines.inputs import require_int, training_rows
-from doseforest.data.table import column_label
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import dose_table
+from doseforest.base.dtypes import FloatArray
+from doseforest.baselines.baseline import Baseline
+from doseforest.baselines.baseline_inputs import require_int, training_rows
+from doseforest.baselines.extra_packages import from_extra
+from doseforest.data.feature_table import column_label
+from doseforest.doses.curve_effects import dose_table
 
 LASSO = "linear"  # EconML's name for a lasso whose penalty is cross-validated
 

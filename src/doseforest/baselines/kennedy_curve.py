@@ -7,23 +7,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from doseforest.baselines.base import Baseline
+from doseforest.base.dtypes import FloatArray
+from doseforest.base.machine import thread_count
+from doseforest.baselines.baseline import Baseline
+from doseforest.baselines.baseline_inputs import drawn_seed, require_int, training_rows
 from doseforest.baselines.cross_fitted_stack import (
     CrossFittedStack,
     cross_fit_stack,
     line_and_forest,
 )
-from doseforest.baselines.dose_density import DoseDensity, dose_density
-from doseforest.baselines.inputs import drawn_seed, require_int, training_rows
+from doseforest.baselines.location_scale_kernel import DoseDensity, dose_density
 from doseforest.baselines.reference_curves import at_distinct_doses
-from doseforest.dtypes import FloatArray
-from doseforest.machine import thread_count
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.smoothing.bandwidths import loo_bandwidth
-from doseforest.smoothing.boundary import local_line
-from doseforest.smoothing.inputs import given_bandwidth
-from doseforest.smoothing.kernel_weights import scaled_differences
-from doseforest.smoothing.kernels import KERNELS
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.smoothing.bandwidths import loo_bandwidth
+from doseforest.doses.smoothing.boundary import local_line
+from doseforest.doses.smoothing.kernel_weights import scaled_differences
+from doseforest.doses.smoothing.kernels import KERNELS
+from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
 
 KERNEL = "gaussian"
 STEPS_PER_BANDWIDTH = 16  # of the finished curve's table, between which it is read by lines

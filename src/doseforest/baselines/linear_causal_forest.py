@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 
-from doseforest.baselines.base import Baseline
-from doseforest.baselines.inputs import drawn_seed, require_int, training_rows
-from doseforest.corrections.moments import moment_channels
-from doseforest.curve_forest import CurveForest
-from doseforest.dtypes import FloatArray
-from doseforest.growth.score_splits import SplitByScores
-from doseforest.leaves.leaf_curves import RidgeMoments
-from doseforest.prediction.curve_effects import dose_table
+from doseforest.base.dtypes import FloatArray
+from doseforest.baselines.baseline import Baseline
+from doseforest.baselines.baseline_inputs import drawn_seed, require_int, training_rows
+from doseforest.doses.curve_effects import dose_table
+from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.leaves.leaf_curves import RidgeMoments
+from doseforest.engine.splits.score_splits import SplitByScores
+from doseforest.estimator.corrections.moments import moment_channels
 
 # A local level beside the slope, in leaves and nodes; scores of the slope alone decide splits.
 LEVEL_AND_SLOPE = (0.0, 0.0)

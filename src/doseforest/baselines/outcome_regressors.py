@@ -8,15 +8,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 
-from doseforest.baselines.base import Baseline
-from doseforest.baselines.inputs import training_rows
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.treatments import vectors
-from doseforest.treatments.vectors import MAX_COMPONENTS, components
-
-BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units and doses
-BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
+from doseforest.base.dtypes import FloatArray
+from doseforest.baselines.baseline import Baseline
+from doseforest.baselines.baseline_inputs import training_rows
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.vectors import MAX_COMPONENTS
+from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
 
 
 class OutcomeRegressor(Baseline):
@@ -64,33 +61,6 @@ class OutcomeRegressor(Baseline):
         features = self._units(X)
         table = dose_table(doses, len(features), n_components=self.n_components)
         return predict_in_blocks(self.regressor_, features, table)
-
-
-def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -> FloatArray:
-    """Predictions at a table of doses; never more than `BLOCK_ROWS` rows at once.
-
-    Parameters
-    ----------
-    regressor : fitted regressor
-        Its last column is the dose, or its last ones the components.
-    features : array of shape (n_units, n_features)
-        Units.
-    doses : array of shape (n_units, n_doses)
-        Doses of each.
-
-    Returns
-    -------
-    array of shape (n_units, n_doses)
-    """
-    n_doses = doses.shape[1]
-    out = np.empty(doses.size)
-    width = features.shape[1] + vectors.n_components(doses)
-    block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // width))
-    for first in range(0, len(out), block):
-        unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
-        inputs = np.column_stack([features[unit], components(doses[unit, place])])
-        out[first : first + block] = regressor.predict(inputs)
-    return out.reshape(doses.shape)
 
 
 def random_forest(

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from doseforest.baselines.base import Baseline
-from doseforest.baselines.inputs import require_int, table_of
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.baselines.baseline import Baseline
+from doseforest.baselines.baseline_inputs import require_int, table_of
 from doseforest.data.checks import checked_columns
-from doseforest.data.table import ArrayTable, BlockSource, categories_of
-from doseforest.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.treatments.vectors import MAX_COMPONENTS, plain_doses
+from doseforest.data.feature_table import ArrayTable, BlockSource, categories_of
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.vectors import MAX_COMPONENTS, plain_doses
 
 
 class ZeroEffect(Baseline):

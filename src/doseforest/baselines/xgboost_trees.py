@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doseforest.baselines.extra import from_extra
+from doseforest.baselines.extra_packages import from_extra
 from doseforest.baselines.outcome_regressors import OutcomeRegressor
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
+from doseforest.base.dtypes import BinArray, ChannelArray, FloatArray, IntArray, bin_dtype
+from doseforest.data.feature_table import BlockSource, categories_of
 from doseforest.data.sampling import DRAW_BIN_SAMPLE, draw, stream, uniform
-from doseforest.data.table import BlockSource, categories_of
-from doseforest.dtypes import BinArray, ChannelArray, FloatArray, IntArray, bin_dtype
 
 MAX_BINS = 255  # of a number: a byte, less one code for missing values
 MAX_CATEGORIES = 1023  # with a bin each: ten bits, less one code for missing values
@@ -72,7 +72,7 @@ def fit_bins(
 
     Examples
     --------
-    >>> from doseforest.data.table import as_table
+    >>> from doseforest.data.feature_table import as_table
     >>> fit_bins(as_table([[0.0], [1.0], [1.0], [3.0]])).edges
     array([0.5, 2. ])
     """

@@ -15,9 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.feature_places import feature_places
-from doseforest.data.table import BlockSource, Categories, Label, categories_of, column_label
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.data.feature_table import (
+    BlockSource,
+    Categories,
+    Label,
+    categories_of,
+    column_label,
+)
 
 LARGEST_CODE = 2**53  # whole numbers up to here are exact in float64
 
@@ -85,7 +91,7 @@ def learn_categories(source: BlockSource, declared: Sequence[Any] | None = None)
 
     Examples
     --------
-    >>> from doseforest.data.table import as_table
+    >>> from doseforest.data.feature_table import as_table
     >>> table = learn_categories(as_table([[7.0], [3.0], [7.0], [None]]), [0])
     >>> table.categories
     {0: (7, 3)}
@@ -118,7 +124,7 @@ def recoded(source: BlockSource, categories: Categories) -> BlockSource:
 
     Examples
     --------
-    >>> from doseforest.data.table import as_table
+    >>> from doseforest.data.feature_table import as_table
     >>> table = recoded(as_table([[3.0], [8.0]]), {0: (7, 3)})
     >>> [block.ravel() for _, block in table.blocks()]
     [array([ 1., nan])]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doseforest.base.dtypes import ID_DTYPE, Array, ChannelArray, FloatArray, IntArray
 from doseforest.data.exact_grid import normalised_weights
-from doseforest.dtypes import ID_DTYPE, Array, ChannelArray, FloatArray, IntArray
 
 # Leaf sums of 2^30 rows of this size, however the weights lie, stay within float32.
 LARGEST_VALUE = 1e27

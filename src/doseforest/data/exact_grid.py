@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest._core import LANES
-from doseforest.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
+from doseforest.base.dtypes import CHANNEL_DTYPE, Array, ChannelArray, FloatArray
 
 GRID_BITS = 23
 MAX_ROWS = 2**30

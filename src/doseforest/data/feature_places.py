@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import IntArray
+from doseforest.base.dtypes import IntArray
 
 MAY_BE_EMPTY = ("controls", "categorical_features")
 

@@ -1,31 +1,28 @@
-"""Public data sets with published numbers: one file each, and one place for what columns mean.
+"""Simulated data whose dose-response curves are known exactly, to try methods on.
 
-The data are no part of the package: `read_data` finds them in the folder that the environment
-variable DOSEFOREST_DATA names, and says where a file that is absent can be had.
-
-- `job_corps`: hours of training and weeks of work, observed (Colangelo and Lee).
-- `loans`: interest rates that were random within strata (Karlan and Zinman 2008).
-- `orange_juice`: prices and sales in supermarkets, observed (Dominick's).
-- `mailings`: five mailings to households of voters, random (Gerber, Green and Larimer 2008).
-- `match_ratios`: matching grants offered to donors, random (Karlan and List 2007).
+Examples
+--------
+>>> data = DESIGNS["steps"].draw(n=500, seed=0)
+>>> data.mean([0.0, 3.0]).shape
+(500, 2)
 """
 
 from __future__ import annotations
 
-from doseforest.datasets.folder import (
-    SOURCES,
-    MissingDataError,
-    data_folder,
-    missing_files,
-    read_data,
-)
-from doseforest.datasets.rows import DoseRows
+from doseforest.datasets.discount_levels import DISCOUNT_DESIGNS, DiscountDesign
+from doseforest.datasets.joint_designs import JOINT_DESIGNS, JointDesign
+from doseforest.datasets.overlap_designs import OVERLAP_DESIGNS, OverlapDesign
+from doseforest.datasets.simulation import Design, Simulation
+
+DESIGNS: dict[str, Design] = {**OVERLAP_DESIGNS}  # randomised, confounded, steps, binary, linear
 
 __all__ = [
-    "SOURCES",
-    "DoseRows",
-    "MissingDataError",
-    "data_folder",
-    "missing_files",
-    "read_data",
+    "DESIGNS",
+    "DISCOUNT_DESIGNS",
+    "JOINT_DESIGNS",
+    "Design",
+    "DiscountDesign",
+    "JointDesign",
+    "OverlapDesign",
+    "Simulation",
 ]

@@ -12,10 +12,10 @@ from doseforest.evaluation.effect_errors import (
     simulation_mean,
 )
 from doseforest.evaluation.estimates import RowEstimate, mean_of_rows
-from doseforest.evaluation.qini.budgeted import BudgetedQini, budgeted_qini
-from doseforest.evaluation.qini.curve import QiniCurve
-from doseforest.evaluation.qini.judging import compare_qini, qini_curve
-from doseforest.evaluation.qini.table import QiniTable, qini_table
+from doseforest.evaluation.qini.budgeted_qini import BudgetedQini, budgeted_qini
+from doseforest.evaluation.qini.qini_curve import QiniCurve
+from doseforest.evaluation.qini.qini_table import QiniTable, qini_table
+from doseforest.evaluation.qini.ranked_units import compare_qini, qini_curve
 from doseforest.evaluation.qini.tenths import UpliftTable
 from doseforest.evaluation.risks import (
     EffectRisk,

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 
-from doseforest.dtypes import IntArray
-from doseforest.progress import ProgressBar
+from doseforest.base.dtypes import IntArray
+from doseforest.base.progress import ProgressBar
 
 
 def checked_candidates(candidates: Any) -> dict[str, Any]:

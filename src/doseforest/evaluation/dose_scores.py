@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import checked_columns, checked_weights
-from doseforest.dtypes import FloatArray
-from doseforest.evaluation.qini.arms import one_dose, own_chances
+from doseforest.doses.grids import check_doses
+from doseforest.doses.vectors import MAX_COMPONENTS, vectors
+from doseforest.evaluation.qini.dose_arms import one_dose, own_chances
 from doseforest.inference.heterogeneity.contrast_scores import said_by_residuals
 from doseforest.inference.judged_rows import training_rows_judged
-from doseforest.treatments.grids import check_doses
-from doseforest.treatments.vectors import MAX_COMPONENTS, vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,14 +132,14 @@ def robust_scores(
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> data = DESIGNS["linear"].draw(n=400, seed=0)
     >>> scores = robust_scores(
     ...     data.X, data.y, data.treatment, [1.0, 3.0], outcome_model=LinearRegression())
     >>> bool(abs(scores.contrast(3.0, 1.0).mean() - 4.0) < 1.0)  # 2 per unit of dose
     True
     """
-    from doseforest.forest import GeneralizedCausalForest
+    from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
 
     forest = GeneralizedCausalForest(
         correction="none",

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.simulation.design import Simulation
+from doseforest.base.dtypes import FloatArray
+from doseforest.datasets.simulation import Simulation
+from doseforest.doses.curve_effects import dose_table
 
 
 class CurveModel(Protocol):
@@ -116,7 +116,7 @@ def effect_errors(
     Examples
     --------
     >>> from doseforest.baselines import AverageCurve
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> simulation = DESIGNS["linear"].draw(n=200, seed=0)
     >>> effect_errors(AverageCurve(lambda doses: 2.0 * doses + 1.0), simulation).mae < 1e-12
     True

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.intervals import normal_quantile
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.intervals import normal_quantile
 
 ROUNDING = 1e-12  # a standard error below this share of what rows contribute is none
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.treatments.vectors import plain_doses, vectors
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.vectors import plain_doses, vectors
 
 BLOCK_ROWS = 100_000  # so that models need not answer for a million units at once
 

@@ -12,25 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.conditional_means import cross_fit_means
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.machine import thread_count
 from doseforest.data import checks
 from doseforest.data.categories import learn_categories
-from doseforest.data.table import BlockSource, as_table, categories_of
-from doseforest.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.evaluation.effect_errors import CurveModel
-from doseforest.machine import thread_count
-from doseforest.nuisance.boosting import LINEAR_TREES, PLAIN_TREES, fit_boosting
-from doseforest.nuisance.category_encoding import fit_encoder
-from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
-from doseforest.nuisance.outcome_models import OutcomeModel
-from doseforest.treatments.grids import FEW_LEVELS, check_count, dose_sample
-from doseforest.treatments.vectors import (
+from doseforest.data.feature_table import BlockSource, as_table, categories_of
+from doseforest.doses.grids import FEW_LEVELS, check_count, dose_sample
+from doseforest.doses.vectors import (
     MAX_COMPONENTS,
     components,
     dose_columns,
     plain_doses,
     vectors,
 )
+from doseforest.evaluation.effect_errors import CurveModel
+from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.encoding.category_encoding import fit_encoder
+from doseforest.nuisance.outcome.boosting import LINEAR_TREES, PLAIN_TREES, fit_boosting
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 N_CELLS = {1: 10, 2: 4, 3: 3}  # of a quantity, with equal shares of the rows, by components
 LEAST_CHANCE = 1e-6  # of a cell, before they are made to add up to 1
@@ -151,7 +151,7 @@ def fit_yardstick(
     Examples
     --------
     >>> from doseforest.baselines import AverageCurve, ZeroEffect
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> data = DESIGNS["linear"].draw(n=200, seed=0)
     >>> yardstick = fit_yardstick(data.X, data.y, data.treatment)
     >>> right, none = AverageCurve(lambda dose: 2 * dose), ZeroEffect().fit(data.X, data.y)
@@ -204,7 +204,7 @@ def effect_risk(
     Examples
     --------
     >>> from doseforest.baselines import AverageCurve
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> data = DESIGNS["linear"].draw(n=200, seed=0)
     >>> right = effect_risk(AverageCurve(lambda t: 2 * t), data.X, data.y, data.treatment)
     >>> wrong = effect_risk(AverageCurve(lambda t: -2 * t), data.X, data.y, data.treatment)

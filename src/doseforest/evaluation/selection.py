@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import IntArray
+from doseforest.base.dtypes import IntArray
 from doseforest.evaluation.candidates import checked_candidates, fit_candidates
 from doseforest.evaluation.estimates import RowEstimate
-from doseforest.evaluation.metrics import METRICS, Metric
+from doseforest.evaluation.selection_metrics import METRICS, Metric
 from doseforest.evaluation.selection_rows import (
     AllRows,
     check_rows,
@@ -110,7 +110,7 @@ def select_model(
     Examples
     --------
     >>> from doseforest.baselines import ZeroEffect, boosting
-    >>> from doseforest.simulation import DISCOUNT_DESIGNS
+    >>> from doseforest.datasets import DISCOUNT_DESIGNS
     >>> data = DISCOUNT_DESIGNS["threshold"].draw(n=30_000, seed=0)
     >>> candidates = {"boosting": boosting(100), "no effect": ZeroEffect()}
     >>> found = select_model(candidates, data.X, data.y, data.treatment, scores="randomised")

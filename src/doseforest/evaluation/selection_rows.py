@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data import checks
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.doses.grids import check_count
+from doseforest.doses.vectors import MAX_COMPONENTS
 from doseforest.evaluation.candidates import rows_at, split_parts
 from doseforest.evaluation.dose_scores import DoseScores
-from doseforest.evaluation.metrics import HeldOutRows
-from doseforest.evaluation.qini.table import asked_doses
+from doseforest.evaluation.qini.qini_table import asked_doses
+from doseforest.evaluation.selection_metrics import HeldOutRows
 from doseforest.nuisance.cross_fitting import draw_folds
-from doseforest.treatments.grids import check_count
-from doseforest.treatments.vectors import MAX_COMPONENTS
 
 SCORES = ("randomised", "robust")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.smoothing.bandwidths import rule_of_thumb
+from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 
 FORESTS = ("orthogonal", "stabilized", "kernel", "paper")
 KERNELS = ("stabilized", "kernel", "paper")

@@ -14,16 +14,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.progress import ProgressBar
 from doseforest.data import checks
 from doseforest.data.sampling import draw, stream
-from doseforest.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.estimation.early_checks import check_given
+from doseforest.doses.grids import check_count
+from doseforest.estimator.early_checks import check_given
 from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk
 from doseforest.evaluation.tuned_parameters import checked_params
 from doseforest.nuisance.cross_fitting import draw_folds
-from doseforest.nuisance.densities.known import Strata
-from doseforest.progress import ProgressBar
-from doseforest.treatments.grids import check_count
+from doseforest.nuisance.treatment.known_densities import Strata
 
 LEVEL = 0.05  # at which a candidate beats the forest as it is, all candidates together
 DRAW_TRIALS = 11  # purpose of the hash that picks among many combinations
@@ -133,7 +133,7 @@ def tune(
     --------
     >>> from sklearn.base import BaseEstimator
     >>> from doseforest.baselines import AverageCurve
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> class Line(BaseEstimator):  # curves with a slope that is tuned
     ...     def __init__(self, slope=0.0):
     ...         self.slope = slope

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
+from doseforest.base.late import late
+from doseforest.base.text_tables import text_table
 from doseforest.evaluation.estimates import RowEstimate
-from doseforest.evaluation.metrics import Metric
-from doseforest.inspection.overlap_text import text_table
+from doseforest.evaluation.selection_metrics import Metric
 
 MANY_TIMES = 1000  # so many times as many rows are not worth a sentence
 
@@ -74,9 +75,7 @@ class ModelSelection:
 
     def plot(self, *, ax: Any | None = None) -> Any:
         """Draw paired differences to the best with 95 % intervals; needs the `plot` extra."""
-        from doseforest.evaluation.selection_plot import plot_selection
-
-        return plot_selection(self, ax=ax)
+        return late("doseforest.report.selection_plot:plot_selection")(self, ax=ax)
 
     def __str__(self) -> str:
         lines = []
@@ -113,7 +112,7 @@ def decide(
     Examples
     --------
     >>> from doseforest.evaluation.estimates import mean_of_rows
-    >>> from doseforest.evaluation.metrics import METRICS
+    >>> from doseforest.evaluation.selection_metrics import METRICS
     >>> noise = np.random.default_rng(0).normal(size=(2, 100))
     >>> found = {"a": mean_of_rows(1.0 + noise[0]), "b": mean_of_rows(0.9 + noise[1])}
     >>> decide(found, METRICS["policy_value"], 0.05, 100).tied

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from doseforest.data.training_rows import TrainingRows
-from doseforest.estimation.plan import FitPlan
+from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.training_rows import TrainingRows
 
 
 def require_out_of_bag(plan: FitPlan, what: str, *, or_new_rows: bool = False) -> None:

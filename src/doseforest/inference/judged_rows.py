@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.corrections.conditional_means import cross_fit_means
-from doseforest.corrections.parts import TrainedPart, out_of_bag
-from doseforest.corrections.projection import fit_projection
+from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data import checks
-from doseforest.data.training_rows import TrainingRows, check_training
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.estimation.plan import FitPlan
-from doseforest.estimation.treatment_means import treatment_means
+from doseforest.estimator.corrections.projection import fit_projection
+from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
+from doseforest.estimator.training_rows import TrainingRows, check_training
+from doseforest.estimator.treatment_means import treatment_means
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 if TYPE_CHECKING:
-    from doseforest.prediction.effect_forest import EffectForest
+    from doseforest.estimator.effect_forest import EffectForest
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 
 ALONE = 1e-6  # rows with so little left beside their leverage decide on a coefficient alone
 

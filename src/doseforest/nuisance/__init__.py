@@ -1,1 +1,1 @@
-"""Nuisances: outcome models of the response given dose and covariates, and their cross-fitting."""
+"""Nuisances, cross-fitted: the outcome given dose and covariates, the dose given covariates."""

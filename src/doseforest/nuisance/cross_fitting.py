@@ -8,11 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from doseforest.concurrency import side_by_side
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.encoded_models import stacked
-from doseforest.nuisance.mixtures import convex_weights
-from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.base.concurrency import side_by_side
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.nuisance.outcome.encoded_models import stacked
+from doseforest.nuisance.outcome.mixtures import convex_weights
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 
 
 class MemberFit(Protocol):

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from doseforest.base.late import late_names
 
 if TYPE_CHECKING:
-    from doseforest.policy.artifact.decisions import REASONS, Decisions
+    from doseforest.files.policy_file import load_policy
     from doseforest.policy.artifact.dose_policy import DosePolicy
     from doseforest.policy.artifact.exploration import ConstantPolicy, ExplorationPolicy, Explore
     from doseforest.policy.artifact.part_prices import PartPrices
-    from doseforest.policy.artifact.policy_file import load_policy
-    from doseforest.policy.artifact.rules import DiscountCost, DoseCost, Fee, Response, Total
+    from doseforest.policy.artifact.policy_decisions import REASONS, Decisions
     from doseforest.policy.artifact.unit_models import unit_table
+    from doseforest.policy.artifact.value_rules import DiscountCost, DoseCost, Fee, Response, Total
     from doseforest.policy.budget_paths import BudgetPath, budget_path
     from doseforest.policy.dose_choices import SegmentTable
+    from doseforest.policy.dose_plan import LimitTable, Plan, ShadowPrices
     from doseforest.policy.held_out_value import PolicyValue, policy_value
     from doseforest.policy.optimize import optimize_doses
-    from doseforest.policy.plan import LimitTable, Plan, ShadowPrices
     from doseforest.policy.problem import InfeasibleError
     from doseforest.policy.risk import LowerBound, MeanVariance
 
 _HOMES = {
-    "REASONS": "artifact.decisions",
-    "BudgetPath": "budget_paths",
-    "ConstantPolicy": "artifact.exploration",
-    "Decisions": "artifact.decisions",
-    "DiscountCost": "artifact.rules",
-    "DoseCost": "artifact.rules",
-    "DosePolicy": "artifact.dose_policy",
-    "ExplorationPolicy": "artifact.exploration",
-    "Explore": "artifact.exploration",
-    "Fee": "artifact.rules",
-    "InfeasibleError": "problem",
-    "LimitTable": "plan",
-    "LowerBound": "risk",
-    "MeanVariance": "risk",
-    "PartPrices": "artifact.part_prices",
-    "Plan": "plan",
-    "PolicyValue": "held_out_value",
-    "Response": "artifact.rules",
-    "SegmentTable": "dose_choices",
-    "ShadowPrices": "plan",
-    "Total": "artifact.rules",
-    "budget_path": "budget_paths",
-    "load_policy": "artifact.policy_file",
-    "optimize_doses": "optimize",
-    "policy_value": "held_out_value",
-    "unit_table": "artifact.unit_models",
+    "REASONS": "doseforest.policy.artifact.policy_decisions",
+    "BudgetPath": "doseforest.policy.budget_paths",
+    "ConstantPolicy": "doseforest.policy.artifact.exploration",
+    "Decisions": "doseforest.policy.artifact.policy_decisions",
+    "DiscountCost": "doseforest.policy.artifact.value_rules",
+    "DoseCost": "doseforest.policy.artifact.value_rules",
+    "DosePolicy": "doseforest.policy.artifact.dose_policy",
+    "ExplorationPolicy": "doseforest.policy.artifact.exploration",
+    "Explore": "doseforest.policy.artifact.exploration",
+    "Fee": "doseforest.policy.artifact.value_rules",
+    "InfeasibleError": "doseforest.policy.problem",
+    "LimitTable": "doseforest.policy.dose_plan",
+    "LowerBound": "doseforest.policy.risk",
+    "MeanVariance": "doseforest.policy.risk",
+    "PartPrices": "doseforest.policy.artifact.part_prices",
+    "Plan": "doseforest.policy.dose_plan",
+    "PolicyValue": "doseforest.policy.held_out_value",
+    "Response": "doseforest.policy.artifact.value_rules",
+    "SegmentTable": "doseforest.policy.dose_choices",
+    "ShadowPrices": "doseforest.policy.dose_plan",
+    "Total": "doseforest.policy.artifact.value_rules",
+    "budget_path": "doseforest.policy.budget_paths",
+    "load_policy": "doseforest.files.policy_file",
+    "optimize_doses": "doseforest.policy.optimize",
+    "policy_value": "doseforest.policy.held_out_value",
+    "unit_table": "doseforest.policy.artifact.unit_models",
 }
 
 __all__ = [
@@ -79,13 +80,4 @@ __all__ = [
     "unit_table",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import public names on first use: who only decides needs nothing that optimises or fits."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'doseforest.policy' has no attribute {name!r}")
-    return getattr(import_module(f"doseforest.policy.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = late_names(__name__, _HOMES)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.late import late
+from doseforest.policy.dose_plan import Plan
 from doseforest.policy.hulls import hull_increments
-from doseforest.policy.inputs import budget_limit, checked_number, checked_problem
-from doseforest.policy.plan import Plan
 from doseforest.policy.planning import plan_of
+from doseforest.policy.policy_inputs import budget_limit, checked_number, checked_problem
 from doseforest.policy.problem import ROUNDING, DoseProblem, InfeasibleError
 from doseforest.policy.solver import Solution
 
@@ -78,9 +79,9 @@ class BudgetPath:
         `held_out` are what `policy_value` says of policies at some budgets, drawn as points with
         intervals for as many units as the path has; their baseline should be the cheapest dose.
         """
-        from doseforest.policy.policy_plots import plot_budget_path
-
-        return plot_budget_path(self, budget=budget, held_out=held_out, ax=ax)
+        return late("doseforest.report.policy_plots:plot_budget_path")(
+            self, budget=budget, held_out=held_out, ax=ax
+        )
 
 
 def budget_path(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
-from doseforest.treatments.vectors import components
+from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.base.late import late
+from doseforest.doses.vectors import components
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,8 @@ class DoseChoices:
 
     def plot_doses(self, *, ax: Any | None = None) -> Any:
         """Draw how many units have each dose; needs the `plot` extra. Returns the axes."""
-        from doseforest.policy.policy_plots import plot_doses
-
-        return plot_doses(self, ax=ax)
+        return late("doseforest.report.policy_plots:plot_doses")(self, ax=ax)
 
     def plot_segments(self, segments: Any, *, ax: Any | None = None) -> Any:
         """Draw who gets what, by any labels of the units; needs the `plot` extra."""
-        from doseforest.policy.policy_plots import plot_segments
-
-        return plot_segments(self, segments, ax=ax)
+        return late("doseforest.report.policy_plots:plot_segments")(self, segments, ax=ax)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 from threadpoolctl import threadpool_limits
 
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.policy.lagrangian import Prices, smooth_bound
 from doseforest.policy.problem import DoseProblem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.policy.problem import BLOCK_ENTRIES, DoseProblem, Limit
 
 MOST_MOVES = 2000

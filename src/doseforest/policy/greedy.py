@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.policy.hulls import Increments, hull_increments
 from doseforest.policy.lagrangian import Prices, no_prices
 from doseforest.policy.problem import DoseProblem, Limit

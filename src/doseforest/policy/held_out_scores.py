@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.averages import centred_influence
+from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.data import checks
-from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
-from doseforest.estimation.bandwidths import choose_bandwidth
-from doseforest.estimation.plan import dose_kernel
-from doseforest.estimation.weighting import weigh_treatments
+from doseforest.doses.vectors import dose_text, n_components, plain_doses, vectors
+from doseforest.estimator.averages.average_curves import centred_influence
+from doseforest.estimator.chosen_bandwidths import choose_bandwidth
+from doseforest.estimator.fit_plan import dose_kernel
+from doseforest.estimator.weighting import weigh_treatments
 from doseforest.inference.judged_rows import new_rows_judged
-from doseforest.treatments.vectors import dose_text, n_components, plain_doses, vectors
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.averages import average_of_units
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.inference.intervals import normal_quantile
-from doseforest.policy.artifact.columns import Units, read_units
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.intervals import normal_quantile
+from doseforest.base.late import late
+from doseforest.doses.curve_effects import one_dose, unit_doses
+from doseforest.doses.vectors import dose_text, n_components
+from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.policy.artifact.dose_limits import place_of
-from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
+from doseforest.policy.artifact.unit_columns import Units, read_units
+from doseforest.policy.artifact.value_rules import Response, Rule, check_components, checked_rule
 from doseforest.policy.held_out_scores import (
     HeldOutScores,
     check_seen,
     scores_by_nuisances,
     scores_by_propensity,
 )
-from doseforest.prediction.curve_effects import one_dose, unit_doses
-from doseforest.treatments.vectors import dose_text, n_components
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,9 @@ class PolicyValue:
 
     def plot(self, *, ax: Any | None = None, **others: PolicyValue) -> Any:
         """Draw gains, predicted and held-out, beside those of other policies by name."""
-        from doseforest.policy.policy_plots import plot_policy_values
-
-        return plot_policy_values({"policy": self, **others}, ax=ax)
+        return late("doseforest.report.policy_plots:plot_policy_values")(
+            {"policy": self, **others}, ax=ax
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.n_units:,} held-out units, per unit:"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import Array, FloatArray, IntArray
+from doseforest.base.dtypes import Array, FloatArray, IntArray
 from doseforest.policy.problem import DoseProblem
 
 STEEPEST = 1e200  # so that prices times weights stay finite

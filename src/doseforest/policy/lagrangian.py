@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.policy.problem import DoseProblem
 
 Prices = tuple[FloatArray, ...]  # (n_parts,) for each limit of a problem

@@ -6,16 +6,16 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-from doseforest.policy.few_doses import solve_with_few
-from doseforest.policy.inputs import (
+from doseforest.policy.distinct_doses import solve_with_few
+from doseforest.policy.dose_plan import Plan
+from doseforest.policy.planning import plan_of
+from doseforest.policy.policy_inputs import (
     budget_limit,
     checked_demand,
     checked_problem,
     part_limit,
     with_risk,
 )
-from doseforest.policy.plan import Plan
-from doseforest.policy.planning import plan_of
 from doseforest.policy.problem import DoseProblem, Limit
 from doseforest.policy.risk import Risk
 from doseforest.policy.solver import Solution, solve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.policy.plan import LimitTable, Plan, ShadowPrices, limit_table
+from doseforest.base.dtypes import FloatArray
+from doseforest.policy.dose_plan import LimitTable, Plan, ShadowPrices, limit_table
 from doseforest.policy.problem import DoseProblem, Limit
 from doseforest.policy.solver import Solution
 

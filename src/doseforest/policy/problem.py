@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 
 BLOCK_ENTRIES = 2**17  # of a matrix in double precision: a megabyte, which stays in the cache
 ROUNDING = 1e-10  # of a cap: what the order of summation may add to a sum

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
 
 LARGEST = 1e9  # above it nothing but the certain would count
 

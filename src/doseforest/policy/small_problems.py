@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from doseforest.dtypes import IntArray
+from doseforest.base.dtypes import IntArray
 from doseforest.policy.problem import DoseProblem, Limit
 
 MOST_ENTRIES = 2000  # units x doses

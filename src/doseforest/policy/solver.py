@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from doseforest.dtypes import IntArray
+from doseforest.base.dtypes import IntArray
 from doseforest.policy.dual_ascent import ascend
 from doseforest.policy.exchange import exchange
 from doseforest.policy.greedy import fill_greedily, is_nested
 from doseforest.policy.lagrangian import Prices, best_responses, no_prices, revenue
-from doseforest.policy.moves import improve, repair
 from doseforest.policy.problem import DoseProblem, InfeasibleError, cheapest, check_each_limit
 from doseforest.policy.small_problems import is_small, solve_small
+from doseforest.policy.unit_moves import improve, repair
 
 PROVEN = 1e-9  # of what is added up: a bound below that is below zero
 

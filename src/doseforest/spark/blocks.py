@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import BinArray, ChannelArray, IntArray
-from doseforest.leaves.leaf_sums import LeafRows
+from doseforest.base.dtypes import BinArray, ChannelArray, IntArray
+from doseforest.engine.leaves.leaf_sums import LeafRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray
 from doseforest.data.categories import LARGEST_CODE, checked_labels, recoded
-from doseforest.data.table import ArrayTable, Categories, Label
-from doseforest.dtypes import FloatArray
+from doseforest.data.feature_table import ArrayTable, Categories, Label
 from doseforest.spark.jobs import described
 
 MOST_LEVELS = 10_000  # of a column: sums over its levels and folds pass through the driver

@@ -1,4 +1,4 @@
-"""Categories as numbers from sums over a cluster; see `doseforest.nuisance.category_encoding`.
+"""Categories as numbers from sums over a cluster, see `doseforest.nuisance.encoding`.
 
 Learned numbers of a training row come from the rows of the other folds, as all that is said of it.
 """
@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.binning import MAX_CATEGORIES, FeatureBins
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.nuisance.category_encoding import (
+from doseforest.doses.vectors import components
+from doseforest.nuisance.encoding.category_encoding import (
     RIDGE,
     CategoryEncoder,
     ColumnEncoding,
     indicator_codes,
 )
-from doseforest.nuisance.category_numbers import learned_numbers, summed_columns
+from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
+from doseforest.spark.cluster_units import NUMBERS, UnitBlock, Units, add_up
 from doseforest.spark.fold_forests import BINS, CODE_BINS, BinnedFeatures
-from doseforest.spark.units import NUMBERS, UnitBlock, Units, add_up
-from doseforest.treatments.vectors import components
 
 
 def encode_units(units: Units, counts: Mapping[int, int]) -> CategoryEncoder | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import Array, IntArray, SetArray
-from doseforest.growth.frontier import Frontier, SearchNodes, Splits
-from doseforest.growth.node_table import NodeTable
-from doseforest.leaves.leaf_sums import LeafSums, no_sums
+from doseforest.base.dtypes import Array, IntArray, SetArray
+from doseforest.engine.growth.frontier import Frontier, SearchNodes, Splits
+from doseforest.engine.growth.node_table import NodeTable
+from doseforest.engine.leaves.leaf_sums import LeafSums, no_sums
 from doseforest.spark.blocks import TrainingBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.histogram_rounds import Round, find_splits, sum_histograms
@@ -53,7 +53,7 @@ class GrowthReport:
 
 @dataclass(slots=True)
 class SparkEngine:
-    """An `Engine` of `doseforest.growth.grower` whose rows are spread over a cluster.
+    """An `Engine` of `doseforest.engine.growth.grower` whose rows are spread over a cluster.
 
     Parameters
     ----------

@@ -7,11 +7,12 @@ from typing import Any
 from pyspark.ml import Estimator
 from pyspark.ml.util import MLReadable, MLWritable
 
-from doseforest.prediction.curve_effects import dose_table, one_dose
-from doseforest.progress import ProgressBar
+from doseforest.base.progress import ProgressBar
+from doseforest.doses.curve_effects import dose_table, one_dose
+from doseforest.spark.cluster_fit import FitSettings, fit_units, n_steps
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.engine import GrowthLimits
 from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
-from doseforest.spark.fitting import FitSettings, fit_units, n_steps
 from doseforest.spark.frame_columns import Columns, check_columns, feature_names
 from doseforest.spark.frame_input import (
     check_groups,
@@ -27,7 +28,6 @@ from doseforest.spark.members import check_members
 from doseforest.spark.model import GeneralizedCausalForestModel
 from doseforest.spark.params import ANSWERS, INPUTS, JOINT_BASES, TRAINING, TableOfParams
 from doseforest.spark.requirements import check_workers
-from doseforest.spark.units import Units
 
 
 class GeneralizedCausalForest(

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import ChannelArray, FloatArray
 from doseforest.data.binning import FeatureBins, feature_edges, midpoints, sampled_ids
-from doseforest.dtypes import ChannelArray, FloatArray
-from doseforest.nuisance.covariate_terms import (
+from doseforest.nuisance.outcome.covariate_terms import (
     CovariateTerms,
     fit_covariate_terms,
     has_many_values,
 )
-from doseforest.nuisance.knot_search import knot_edges
+from doseforest.nuisance.outcome.knot_search import knot_edges
+from doseforest.spark.cluster_units import UnitBlock, Units
 from doseforest.spark.jobs import described
-from doseforest.spark.units import UnitBlock, Units
 
 
 @dataclass(frozen=True, slots=True)

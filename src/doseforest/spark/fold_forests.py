@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from doseforest.base.dtypes import LEAF, BinArray, FloatArray
 from doseforest.data.binning import FeatureBins
-from doseforest.data.table import ArrayTable, Categories
-from doseforest.dtypes import LEAF, BinArray, FloatArray
-from doseforest.nuisance.tree_ensemble import TreeEnsemble
-from doseforest.prediction.forest import Forest
+from doseforest.data.feature_table import ArrayTable, Categories
+from doseforest.doses.vectors import components
+from doseforest.engine.forest import Forest
+from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
+from doseforest.spark.cluster_units import UnitBlock, Units
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
-from doseforest.spark.units import UnitBlock, Units
-from doseforest.treatments.vectors import components
 
 Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
 BINS = "bins"  # the column of the bins: of the covariates as numbers, then of the dose

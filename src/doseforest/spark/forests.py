@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from doseforest.base.dtypes import BinArray, ChannelArray, FloatArray, IntArray
 from doseforest.data.binning import FeatureBins
 from doseforest.data.exact_grid import grid_steps, padded_width
+from doseforest.data.feature_table import Categories
 from doseforest.data.sampling import Honesty, SamplingPlan
-from doseforest.data.table import Categories
-from doseforest.dtypes import BinArray, ChannelArray, FloatArray, IntArray
-from doseforest.growth.grower import StopRules
-from doseforest.growth.statistic import MeanCurveStatistic, rounding_noise
-from doseforest.prediction.forest import Forest
+from doseforest.engine.forest import Forest
+from doseforest.engine.growth.grower import StopRules
+from doseforest.engine.splits.mean_statistic import MeanCurveStatistic, rounding_noise
 from doseforest.spark.blocks import GrowthBlock, TrainingBlock
+from doseforest.spark.cluster_units import largest
 from doseforest.spark.engine import GrowthLimits, GrowthReport
 from doseforest.spark.grow import grow_forest
 from doseforest.spark.growth_spec import GrowthSpec
-from doseforest.spark.units import largest
 
 DISTANCE = "l2"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.data.table import Categories
-from doseforest.dtypes import DoseArray
+from doseforest.base.dtypes import DoseArray
+from doseforest.data.feature_table import Categories
+from doseforest.doses.vectors import vectors
 from doseforest.spark.category_columns import CategoryPlaces, category_places, is_text
-from doseforest.treatments.vectors import vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
 from doseforest.data.exact_grid import grid_steps
-from doseforest.data.table import Categories
-from doseforest.data.training_rows import FEWEST_ROWS
-from doseforest.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
+from doseforest.data.feature_table import Categories
+from doseforest.doses.boxes import DoseBox
+from doseforest.doses.grids import DoseRange
+from doseforest.doses.vectors import components, vectors
+from doseforest.estimator.training_rows import FEWEST_ROWS
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
+from doseforest.spark.cluster_units import UnitBlock, add_up, fold_of
 from doseforest.spark.frame_columns import (
     Columns,
     column,
@@ -26,10 +30,6 @@ from doseforest.spark.frame_columns import (
     texts_array,
 )
 from doseforest.spark.jobs import described
-from doseforest.spark.units import UnitBlock, add_up, fold_of
-from doseforest.treatments.boxes import DoseBox
-from doseforest.treatments.grids import DoseRange
-from doseforest.treatments.vectors import components, vectors
 
 FEWEST_GROUPS = 3  # in a fold on average: rarely do all of them fall into one
 LARGEST_VALUE = 1e30  # of a treatment or label: squares of it stay finite

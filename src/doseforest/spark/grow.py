@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.binning import FeatureBins
-from doseforest.data.table import Categories
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.growth.forest_builder import build_trees
-from doseforest.growth.frontier import root_frontier
-from doseforest.growth.grower import StopRules, grow_below
-from doseforest.growth.node_table import NodeTable
-from doseforest.leaves.leaf_curves import LeafCurve, MeanCurve
-from doseforest.prediction.forest import Forest
+from doseforest.data.feature_table import Categories
+from doseforest.engine.forest import Forest
+from doseforest.engine.growth.forest_builder import build_trees
+from doseforest.engine.growth.frontier import root_frontier
+from doseforest.engine.growth.grower import StopRules, grow_below
+from doseforest.engine.growth.node_table import NodeTable
+from doseforest.engine.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.spark.blocks import TrainingBlock
 from doseforest.spark.engine import GrowthLimits, GrowthReport, SparkEngine
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.jobs import described
 from doseforest.spark.routing import count_growing
-from doseforest.timing import Stopwatch
 
 LISTED_ROWS = 50_000_000  # in the row lists of a partition's trees that grow together, 4 bytes each
 GROUP_BYTES = 256 * 2**20  # of leaf sums of trees that grow together: a core holds them

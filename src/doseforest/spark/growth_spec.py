@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
+from doseforest.base.dtypes import FloatArray, IntArray, set_words
 from doseforest.data.sampling import SamplingPlan, root_keys
-from doseforest.dtypes import FloatArray, IntArray, set_words
-from doseforest.engines.local import LocalEngine
-from doseforest.growth.frontier import Splits
-from doseforest.growth.grower import StopRules
-from doseforest.growth.split_search import scan_histograms
-from doseforest.growth.split_statistics import SplitStatistic
-from doseforest.leaves.leaf_sums import LeafRows
+from doseforest.engine.growth.frontier import Splits
+from doseforest.engine.growth.grower import StopRules
+from doseforest.engine.growth.local_engine import LocalEngine
+from doseforest.engine.leaves.leaf_sums import LeafRows
+from doseforest.engine.splits.split_search import scan_histograms
+from doseforest.engine.splits.split_statistics import SplitStatistic
 from doseforest.spark.blocks import GrowthBlock
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
-from doseforest.dtypes import BY_SET, FloatArray, IntArray
-from doseforest.growth.frontier import Splits
+from doseforest.base.dtypes import BY_SET, FloatArray, IntArray
+from doseforest.engine.growth.frontier import Splits
 from doseforest.spark.blocks import GrowthBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.routing import PartialTrees, growing_rows

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from doseforest.base.dtypes import Array, ChannelArray, IntArray, SetArray
 from doseforest.data.sampling import SamplingPlan
-from doseforest.dtypes import Array, ChannelArray, IntArray, SetArray
-from doseforest.leaves.leaf_sums import LeafRows, LeafSums, add_to_leaves, no_sums
+from doseforest.engine.leaves.leaf_sums import LeafRows, LeafSums, add_to_leaves, no_sums
 
 PART_BYTES = 64 * 2**20  # of the sums that a reducer adds up
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.nuisance.plain_trees import PlainTree, ensemble_from_trees
-from doseforest.nuisance.tree_ensemble import TreeEnsemble
+from doseforest.base.dtypes import FloatArray
+from doseforest.nuisance.outcome.plain_trees import PlainTree, ensemble_from_trees
+from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
 
 TREE = re.compile(r"\s*Tree \d+ \(weight (\S+)\):")
 SPLIT = re.compile(r"\s*If \(feature (\d+) <= (\S+)\)")

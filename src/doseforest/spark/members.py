@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.nuisance.outcome_models import OutcomeModel
+from doseforest.base.dtypes import FloatArray
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.spark.cluster_units import UnitBlock, Units, largest
 from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.jobs import described
 from doseforest.spark.member_trees import REGRESSORS, read_member
-from doseforest.spark.units import UnitBlock, Units, largest
 
 SLICE = 16_384
 XGBOOST = "SparkXGBRegressor"

@@ -9,12 +9,13 @@ import numpy as np
 from pyspark.ml import Model
 from pyspark.ml.util import MLReadable, MLWritable
 
-from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.inspection.overlap_report import OverlapReport
-from doseforest.prediction.curve_effects import dose_table, one_dose
-from doseforest.prediction.effect_forest import EffectForest
-from doseforest.spark.average_intervals import read_average
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.curve_effects import dose_table, one_dose
+from doseforest.doses.grids import check_doses
+from doseforest.estimator.averages.average_curves import AverageDoseResponse
+from doseforest.estimator.effect_forest import EffectForest
+from doseforest.report.overlap_report import OverlapReport
+from doseforest.spark.cluster_intervals import read_average
 from doseforest.spark.frame_columns import (
     check_features,
     check_numeric,
@@ -30,7 +31,6 @@ from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
 from doseforest.spark.persistence import ForestReader, ForestWriter
 from doseforest.spark.scoring import STRUCT, answers, served
 from doseforest.spark.stored_overlap import read_report
-from doseforest.treatments.grids import check_doses
 
 ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
 

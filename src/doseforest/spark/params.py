@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.ml.param import Param, Params, TypeConverters
 
+from doseforest.doses.bases.dose_basis import BASES
+from doseforest.doses.vectors import MAX_COMPONENTS
+from doseforest.spark.cluster_outcome import OUTCOME_MODELS
 from doseforest.spark.engine import MODES
-from doseforest.spark.outcome import OUTCOME_MODELS
-from doseforest.treatments.bases import BASES
-from doseforest.treatments.vectors import MAX_COMPONENTS
 
 CORRECTIONS = ("orthogonal", "none")
 JOINT_BASES = ("tensor", "arms")  # of several components

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 
-from doseforest.prediction.container import ForestFileError
+from doseforest.base.container import ForestFileError
 
 CHUNK_BYTES = 4 * 2**20
 SCHEMA = "number int, sha256 string, data binary"

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
-from doseforest.dtypes import IntArray, SetArray
-from doseforest.growth.node_table import NodeTable
+from doseforest.base.dtypes import IntArray, SetArray
+from doseforest.engine.growth.node_table import NodeTable
 from doseforest.spark.blocks import GrowthBlock
 from doseforest.spark.growth_spec import GrowthSpec
 

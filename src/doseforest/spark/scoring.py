@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.data.table import ArrayTable
-from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.data.feature_table import ArrayTable
+from doseforest.doses.vectors import components
 from doseforest.spark.category_columns import coded_rows
 from doseforest.spark.frame_columns import dose_records
-from doseforest.treatments.vectors import components
 
 STRUCT = "struct<prediction:double,curve:array<double>,effect:array<double>>"
 

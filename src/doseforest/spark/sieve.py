@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.dose_shapes import DoseShape
-from doseforest.corrections.orthogonal import SEED_STEP
-from doseforest.corrections.projection import Projection
-from doseforest.corrections.sieve_forests import OrthogonalCorrection, SieveRound
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.forest import Forest
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.bases.dose_basis import FittedBasis
+from doseforest.engine.forest import Forest
+from doseforest.estimator.corrections.dose_shapes import DoseShape
+from doseforest.estimator.corrections.orthogonal import SEED_STEP
+from doseforest.estimator.corrections.projection import Projection
+from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection, SieveRound
 from doseforest.spark import sieve_rows as columns
-from doseforest.spark.conditional_means import MeanFitter
-from doseforest.spark.dose_density import TOLD
+from doseforest.spark.cluster_density import TOLD
+from doseforest.spark.cluster_means import MeanFitter
+from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
+from doseforest.spark.cluster_units import UnitBlock, Units, add_up
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
-from doseforest.spark.outcome import FoldOutcomes, by_fold, observed
 from doseforest.spark.sieve_rows import Duals
 from doseforest.spark.sieve_stack import draw_queries, stack_forests
-from doseforest.spark.units import UnitBlock, Units, add_up
-from doseforest.treatments.bases import FittedBasis
 
 
 @dataclass(slots=True, eq=False)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.corrections.moments import moment_channels
-from doseforest.dtypes import FloatArray
-from doseforest.spark.units import UnitBlock
+from doseforest.base.dtypes import FloatArray
+from doseforest.estimator.corrections.moments import moment_channels
+from doseforest.spark.cluster_units import UnitBlock
 
 FUNCTIONS = "functions"  # (n_rows, n_functions) of the dose
 CENTRED = "centred"  # (n_rows, n_functions) less their means given the covariates

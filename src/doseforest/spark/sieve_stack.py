@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from doseforest import _core
-from doseforest.corrections.dose_shapes import DoseShape
-from doseforest.corrections.orthogonal import WEIGHED_QUERIES
-from doseforest.corrections.shape_stack import N_FOLDS, ShapeStack, shares_up_to_one
-from doseforest.corrections.sieve_forests import Reading, SieveForest, SieveRound
-from doseforest.corrections.sieve_readings import offset_readings, plain_readings
-from doseforest.dtypes import FloatArray
-from doseforest.prediction.forest import Forest, UnseenRowsWarning
+from doseforest.base.dtypes import FloatArray
+from doseforest.engine.forest import Forest, UnseenRowsWarning
+from doseforest.estimator.corrections.dose_shapes import DoseShape
+from doseforest.estimator.corrections.orthogonal import WEIGHED_QUERIES
+from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, shares_up_to_one
+from doseforest.estimator.corrections.sieve_forests import Reading, SieveForest, SieveRound
+from doseforest.estimator.corrections.sieve_readings import offset_readings, plain_readings
 from doseforest.spark import sieve_rows as columns
+from doseforest.spark.cluster_units import UnitBlock, Units, add_up, fold_of, triangle
 from doseforest.spark.fold_forests import BinnedFeatures
 from doseforest.spark.jobs import described
-from doseforest.spark.units import UnitBlock, Units, add_up, fold_of, triangle
 
 STACK_SEED = 5  # of the folds on which the gain is measured
 TREES_AT_ONCE = 16  # routed together when forest weights are looked at

@@ -1,7 +1,7 @@
 """The spline core from sums over a cluster: for all rows and without each fold, in four passes.
 
-The steps are those of `doseforest.nuisance.spline_core`. Sums of products are kept by fold, so one
-pass serves every fit; penalties of a fit without a fold are chosen by its other folds.
+The steps are those of `doseforest.nuisance.outcome.spline_core`. Sums of products are kept by fold,
+so one pass serves every fit; penalties of a fit without a fold are chosen by its other folds.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray
-from doseforest.nuisance.covariate_terms import CovariateTerms
-from doseforest.nuisance.fold_moments import FoldMoments, sum_moments
-from doseforest.nuisance.knot_search import FoundKnots, KnotSearch
-from doseforest.nuisance.sparse_ridge import fit_sparse, mixing_shares, solve
-from doseforest.nuisance.spline_core import assemble_core, choose_curvature, known_terms, places_in
-from doseforest.nuisance.spline_design import Design, Screening, best_of, screen
-from doseforest.nuisance.spline_model import SplineCore
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.bases.spline_products import SplineProductBasis
+from doseforest.doses.bases.splines import SplineBasis
+from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
+from doseforest.nuisance.outcome.fold_moments import FoldMoments, sum_moments
+from doseforest.nuisance.outcome.knot_search import FoundKnots, KnotSearch
+from doseforest.nuisance.outcome.sparse_ridge import fit_sparse, mixing_shares, solve
+from doseforest.nuisance.outcome.spline_core import (
+    assemble_core,
+    choose_curvature,
+    known_terms,
+    places_in,
+)
+from doseforest.nuisance.outcome.spline_design import Design, Screening, best_of, screen
+from doseforest.nuisance.outcome.spline_model import SplineCore
+from doseforest.spark.cluster_units import UnitBlock, Units, add_up
 from doseforest.spark.feature_summaries import FeatureSummaries
 from doseforest.spark.jobs import broadcast, described
-from doseforest.spark.units import UnitBlock, Units, add_up
-from doseforest.treatments.spline_products import SplineProductBasis
-from doseforest.treatments.splines import SplineBasis
 
 MOST_TERMS = 150  # that a fit may choose from: products of all that some fit wants are summed
 BLOCK_ROWS = 16_384

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.inspection.overlap_measures import Balance, WeightSpread
-from doseforest.inspection.overlap_report import OverlapReport
+from doseforest.report.overlap_measures import Balance, WeightSpread
+from doseforest.report.overlap_report import OverlapReport
 
 PARTS = {"before_cap": WeightSpread, "after_cap": WeightSpread, "balance": Balance}
 TUPLES = ("components", "masses", "covariates", "targets")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import IntArray
-from doseforest.growth.frontier import lone_frontier
-from doseforest.growth.grower import grow_below
-from doseforest.growth.node_table import NodeTable
+from doseforest.base.dtypes import IntArray
+from doseforest.engine.growth.frontier import lone_frontier
+from doseforest.engine.growth.grower import grow_below
+from doseforest.engine.growth.node_table import NodeTable
 from doseforest.spark.blocks import GrowthBlock
 from doseforest.spark.growth_spec import GrowthSpec
 from doseforest.spark.routing import PartialTrees, growing_rows

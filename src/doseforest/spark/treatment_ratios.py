@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray
-from doseforest.nuisance.densities.mixed import MixedDensity
-from doseforest.nuisance.densities.support import quadrature_grid
-from doseforest.nuisance.densities.weights import SLACK, read_density
-from doseforest.smoothing.bandwidths import rule_of_thumb
-from doseforest.spark.dose_density import TOLD
-from doseforest.spark.units import Sums, UnitBlock, Units, add_up
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.smoothing.bandwidths import rule_of_thumb
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.nuisance.treatment.dose_support import quadrature_grid
+from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.nuisance.treatment.treatment_weights import SLACK, read_density
+from doseforest.spark.cluster_density import TOLD
+from doseforest.spark.cluster_units import Sums, UnitBlock, Units, add_up
 
 RATIO = "ratio"  # the column of p(T_i) / pi(T_i | X_i)
 SLICE = 8192

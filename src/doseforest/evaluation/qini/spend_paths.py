@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.policy.hulls import hull_increments
 from doseforest.policy.problem import DoseProblem
 

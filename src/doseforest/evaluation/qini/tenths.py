@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.intervals import normal_quantile
+from doseforest.base.late import late
+from doseforest.base.text_tables import text_table
+from doseforest.doses.grids import check_count
 from doseforest.evaluation.estimates import RowEstimate
 from doseforest.evaluation.qini.gains import ArmGains, Gains, Ranking, ScoreGains
-from doseforest.inference.intervals import normal_quantile
-from doseforest.inspection.overlap_text import text_table
-from doseforest.treatments.grids import check_count
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,15 +33,11 @@ class UpliftTable:
 
     def plot(self, *, label: str = "model", ax: Any | None = None) -> Any:
         """Draw effects as bars; needs the `plot` extra."""
-        from doseforest.evaluation.qini.pictures import plot_lift
-
-        return plot_lift({label: self}, ax=ax)
+        return late("doseforest.report.qini_plots:plot_lift")({label: self}, ax=ax)
 
     def plot_calibration(self, *, label: str = "model", ax: Any | None = None) -> Any:
         """Draw effects against predictions; needs the `plot` extra."""
-        from doseforest.evaluation.qini.pictures import plot_calibration
-
-        return plot_calibration({label: self}, ax=ax)
+        return late("doseforest.report.qini_plots:plot_calibration")({label: self}, ax=ax)
 
     def __str__(self) -> str:
         low, high = self.interval()

@@ -9,27 +9,27 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.corrections.averages import AverageDoseResponse, AverageEffect
-from doseforest.corrections.parts import TrainedPart
-from doseforest.estimation.averaging import Averager, prepare_averages
-from doseforest.estimation.plan import FitPlan
+from doseforest.doses.compared_doses import compared_doses
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.grids import check_doses
+from doseforest.doses.vectors import components
+from doseforest.estimator.averages.average_curves import AverageDoseResponse, AverageEffect
+from doseforest.estimator.averages.averaging import Averager, prepare_averages
+from doseforest.estimator.effect_forest import EffectForest
+from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.trained_parts import TrainedPart
 from doseforest.inference.averages.projection_columns import projection_columns
 from doseforest.inference.averages.projections import LinearProjection, project
-from doseforest.inference.changes.changes import (
+from doseforest.inference.changes.dose_changes import (
     AverageChange,
     Changes,
     ChangeScores,
     prepare_changes,
 )
-from doseforest.inference.changes.moves import AtEdge, shift_contrast, shift_of, slope_contrast
+from doseforest.inference.changes.dose_moves import AtEdge, shift_contrast, shift_of, slope_contrast
 from doseforest.inference.changes.score_forests import ChangeForest, grow_change_forest
-from doseforest.inference.compared_doses import compared_doses
 from doseforest.inference.judgeable import require_out_of_bag, require_varied_outcome
 from doseforest.inference.robust_regression import clusters_of
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.prediction.effect_forest import EffectForest
-from doseforest.treatments.grids import check_doses
-from doseforest.treatments.vectors import components
 
 PROJECTED = ("effect", "partial_effect", "derivative")
 
@@ -83,7 +83,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -112,7 +112,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -139,7 +139,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -164,7 +164,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -203,7 +203,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -232,7 +232,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -271,7 +271,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -290,7 +290,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -331,7 +331,7 @@ class AverageQueries(ABC):
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_places import feature_places
-from doseforest.data.table import Categories, as_table, categories_of
-from doseforest.data.training_rows import TrainingRows
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.data.feature_table import Categories, as_table, categories_of
+from doseforest.estimator.training_rows import TrainingRows
 
 
 def projection_columns(features: Any, rows: TrainingRows) -> tuple[FloatArray, tuple[str, ...]]:
@@ -26,7 +26,7 @@ def projection_columns(features: Any, rows: TrainingRows) -> tuple[FloatArray, t
 
     Examples
     --------
-    >>> from doseforest.data.training_rows import check_training
+    >>> from doseforest.estimator.training_rows import check_training
     >>> rows = check_training(np.zeros((40, 3)), np.arange(40), np.arange(40))
     >>> projection_columns([2, 0], rows)[1]
     ('x0', 'x2')

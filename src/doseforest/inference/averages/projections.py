@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.intervals import MOST_DEGREES, student_quantile
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.intervals import MOST_DEGREES, student_quantile
 from doseforest.inference.robust_regression import robust_least_squares
 
 NEW_DIRECTION = 1e-8  # the least eigenvalue of the columns' correlations

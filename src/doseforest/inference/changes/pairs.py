@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 
 Variance = tuple[float, float]  # an estimate and its degrees of freedom
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.changes.moves import Contrast, Move
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.inference.changes.dose_moves import Contrast, Move
 from doseforest.inference.changes.riesz import RieszTerms, representer
-from doseforest.nuisance.densities.base import RowDensities
-from doseforest.nuisance.densities.support import DoseSupport
+from doseforest.nuisance.treatment.conditional_density import RowDensities
+from doseforest.nuisance.treatment.dose_support import DoseSupport
 
 REGRESSION, KNOWN, MIXED = "regression", "known density", "known density and regression"
 
@@ -95,9 +95,9 @@ def known_part(
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from doseforest.inference.changes.moves import shift_contrast, shift_of
-    >>> from doseforest.nuisance.densities.support import dose_support
-    >>> from doseforest.treatments.grids import DoseRange
+    >>> from doseforest.inference.changes.dose_moves import shift_contrast, shift_of
+    >>> from doseforest.nuisance.treatment.dose_support import dose_support
+    >>> from doseforest.doses.grids import DoseRange
     >>> dose = np.linspace(0.0, 1.0, 101)
     >>> flat = SimpleNamespace(out_of_fold=lambda X, doses: np.ones(doses.shape))
     >>> shift = shift_contrast(shift_of(0.2, None, "clip", DoseRange(0.0, 1.0)))

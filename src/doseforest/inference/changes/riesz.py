@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray, IntArray
-from doseforest.inference.changes.moves import Contrast
-from doseforest.nuisance.densities.conditional_mean import fit_conditional_mean
-from doseforest.nuisance.densities.covariate_index import fit_covariate_index
-from doseforest.treatments.bases import FittedBasis, Indicators
-from doseforest.treatments.polynomials import Legendre
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.doses.bases.dose_basis import FittedBasis, Indicators
+from doseforest.doses.bases.polynomials import Legendre
+from doseforest.inference.changes.dose_moves import Contrast
+from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
+from doseforest.nuisance.treatment.covariate_index import fit_covariate_index
 
 RIDGES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # on columns of mean square 1
 N_FUNCTIONS = 5  # of the dose, and of what the covariates leave of it
@@ -138,7 +138,7 @@ def representer(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(2000, 1))
     >>> dose = x[:, 0] + rng.normal(size=2000)
-    >>> from doseforest.inference.changes.moves import slope_contrast
+    >>> from doseforest.inference.changes.dose_moves import slope_contrast
     >>> values = representer(
     ...     fit_riesz_terms(x, dose), dose, slope_contrast(dose, None), np.arange(2000) % 4)
     >>> bool(np.corrcoef(values, dose - x[:, 0])[0, 1] > 0.9)  # exactly T - E[T | X]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.curve_forest import CurveForest
-from doseforest.dtypes import FloatArray
-from doseforest.inference.changes.changes import AverageChange, ChangeScores
-from doseforest.prediction.effect_forest import EffectForest
+from doseforest.base.dtypes import FloatArray
+from doseforest.engine.curve_forest import CurveForest
+from doseforest.estimator.effect_forest import EffectForest
+from doseforest.inference.changes.dose_changes import AverageChange, ChangeScores
 
 
 @dataclass(frozen=True, slots=True, eq=False)

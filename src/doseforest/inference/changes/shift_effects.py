@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.inference.changes.moves import AtEdge, shift_of
-from doseforest.prediction.curve_effects import unit_doses
-from doseforest.treatments.grids import DoseRange, check_doses
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.curve_effects import unit_doses
+from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.inference.changes.dose_moves import AtEdge, shift_of
 
 
 class ShiftEffects:

@@ -11,9 +11,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from doseforest.base.progress import ProgressBar
 from doseforest.data.feature_places import feature_places
-from doseforest.estimation.early_checks import check_given
-from doseforest.inference.compared_doses import compared_doses
+from doseforest.doses.compared_doses import compared_doses
+from doseforest.doses.grids import DoseRange, check_count, dose_sample
+from doseforest.doses.vectors import plain_dose
+from doseforest.estimator.early_checks import check_given
 from doseforest.inference.doubts.omitted_variables import estimate_sensitivity
 from doseforest.inference.doubts.refuters import (
     REFUTERS,
@@ -26,14 +29,11 @@ from doseforest.inference.doubts.refuters import (
 from doseforest.inference.doubts.sensitivity import Sensitivity
 from doseforest.inference.judgeable import require_varied_outcome
 from doseforest.inference.judged_rows import training_rows_judged
-from doseforest.progress import ProgressBar
-from doseforest.treatments.grids import DoseRange, check_count, dose_sample
-from doseforest.treatments.vectors import plain_dose
 
 if TYPE_CHECKING:
-    from doseforest.corrections.parts import TrainedPart
-    from doseforest.estimation.plan import FitPlan
-    from doseforest.prediction.effect_forest import EffectForest
+    from doseforest.estimator.effect_forest import EffectForest
+    from doseforest.estimator.fit_plan import FitPlan
+    from doseforest.estimator.trained_parts import TrainedPart
 
 LOW_AND_HIGH = np.array([0.25, 0.75])  # quantiles of the doses that are compared by default
 
@@ -74,7 +74,7 @@ class DoubtMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -142,7 +142,7 @@ class DoubtMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",

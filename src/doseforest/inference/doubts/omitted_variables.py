@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.averages import average_of_units
-from doseforest.corrections.conditional_means import cross_fit_means
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.doses.vectors import components, plain_dose
+from doseforest.engine.look_inside.node_names import feature_label
+from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
 from doseforest.inference.judged_rows import CurveShapes, JudgedRows, curve_shapes
-from doseforest.inspection.nodes import feature_label
 from doseforest.nuisance.cross_fitting import draw_folds
-from doseforest.treatments.vectors import components, plain_dose
+from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
 def estimate_sensitivity(

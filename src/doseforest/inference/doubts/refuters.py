@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, stdtr
 
-from doseforest.data.table import as_table
-from doseforest.dtypes import Array, FloatArray
-from doseforest.treatments.vectors import dose_text
+from doseforest.base.dtypes import Array, FloatArray
+from doseforest.data.feature_table import as_table
+from doseforest.doses.vectors import dose_text
 
 REJECTED_BELOW = 0.05
 

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.inference.intervals import student_quantile
-from doseforest.treatments.vectors import dose_text
+from doseforest.base.dtypes import FloatArray
+from doseforest.base.intervals import student_quantile
+from doseforest.base.late import late
+from doseforest.doses.vectors import dose_text
 
 WIDTH = 88
 
@@ -165,9 +166,7 @@ class Sensitivity:
             Largest strength that is drawn.
         ax : matplotlib axes, optional
         """
-        from doseforest.inspection.sensitivity_plot import plot_sensitivity
-
-        return plot_sensitivity(self, most=most, ax=ax)
+        return late("doseforest.report.sensitivity_plot:plot_sensitivity")(self, most=most, ax=ax)
 
 
 def _product_of_strengths(outcome_strength: float, dose_strength: float) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.text_tables import text_table
 from doseforest.inference.robust_regression import robust_least_squares
-from doseforest.inspection.overlap_text import text_table
 
 TERMS = ("average curve", "differences between units")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.corrections.averages import residual_influence
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.estimation.bandwidths import choose_bandwidth
-from doseforest.estimation.plan import dose_kernel
-from doseforest.estimation.weighting import weigh_treatments
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.estimator.averages.average_curves import residual_influence
+from doseforest.estimator.chosen_bandwidths import choose_bandwidth
+from doseforest.estimator.fit_plan import dose_kernel
+from doseforest.estimator.weighting import weigh_treatments
 from doseforest.inference.judged_rows import JudgedRows
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.data.checks import checked_columns
-from doseforest.inference.compared_doses import compared_doses
+from doseforest.doses.compared_doses import compared_doses
+from doseforest.doses.grids import check_count
+from doseforest.doses.vectors import dose_text
 from doseforest.inference.heterogeneity.calibration import (
     CalibrationTest,
     HeterogeneityTest,
@@ -24,15 +26,13 @@ from doseforest.inference.judged_rows import (
     training_rows_judged,
 )
 from doseforest.inference.robust_regression import clusters_of
-from doseforest.treatments.grids import check_count
-from doseforest.treatments.vectors import dose_text
 
 if TYPE_CHECKING:
-    from doseforest.corrections.parts import TrainedPart
-    from doseforest.dtypes import FloatArray
-    from doseforest.estimation.averaging import Averager
-    from doseforest.estimation.plan import FitPlan
-    from doseforest.prediction.effect_forest import EffectForest
+    from doseforest.base.dtypes import FloatArray
+    from doseforest.estimator.averages.averaging import Averager
+    from doseforest.estimator.effect_forest import EffectForest
+    from doseforest.estimator.fit_plan import FitPlan
+    from doseforest.estimator.trained_parts import TrainedPart
 
 
 class HeterogeneityMethods:
@@ -91,7 +91,7 @@ class HeterogeneityMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -149,7 +149,7 @@ class HeterogeneityMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -207,7 +207,7 @@ class HeterogeneityMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from doseforest.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.late import late
 
 FEWEST_CLUSTERS = 10  # half of which are drawn
 SHARES = np.arange(1, 21) / 20  # at which the TOC is told
@@ -50,15 +51,7 @@ class RankedEffects:
 
     def plot(self, *, ax: Any | None = None) -> Any:
         """Draw the TOC with 95 % intervals, one for each share; returns the axes."""
-        from doseforest.inspection.pictures import BLUE, GREY, plain_axes
-
-        ax = plain_axes(ax)
-        reach = 1.959964 * self.toc_errors
-        ax.axhline(0.0, color=GREY, linewidth=0.8)
-        ax.fill_between(self.shares, self.toc - reach, self.toc + reach, color=BLUE, alpha=0.2)
-        ax.plot(self.shares, self.toc, color=BLUE)
-        ax.set(xlabel="share of units, those ranked highest first", ylabel="effect above average")
-        return ax
+        return late("doseforest.report.targeting_plot:plot_targeting")(self, ax=ax)
 
 
 def ranked_effects(

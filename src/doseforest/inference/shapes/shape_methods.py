@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from doseforest.doses.curve_effects import dose_table
 from doseforest.inference.shapes.shape_test import ShapeTest, shape_test
 from doseforest.inference.shapes.shaped_forest import shaped_forest
 from doseforest.inference.shapes.shapes import Shape, check_one_component, checked_shape
-from doseforest.prediction.curve_effects import dose_table
 
 if TYPE_CHECKING:
-    from doseforest.corrections.averages import AverageDoseResponse
-    from doseforest.prediction.effect_forest import EffectForest
+    from doseforest.estimator.averages.average_curves import AverageDoseResponse
+    from doseforest.estimator.effect_forest import EffectForest
 
 
 class ShapeMethods:
@@ -50,7 +50,7 @@ class ShapeMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",
@@ -88,7 +88,7 @@ class ShapeMethods:
         --------
         >>> from sklearn.linear_model import LinearRegression
         >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.simulation import DESIGNS
+        >>> from doseforest.datasets import DESIGNS
         >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
         >>> forest = GeneralizedCausalForest(
         ...     correction="none", outcome_model=LinearRegression(), density="none",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
 
 ROWS_AT_ONCE = 4096  # whose systems of equations are in memory together
 PATIENCE = 3  # flips of all wrong guesses that may fail to bring their number down

@@ -7,8 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from doseforest.corrections.averages import AverageDoseResponse
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.grids import check_count
+from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.inference.shapes.shape_projection import project
 from doseforest.inference.shapes.shapes import (
     CURVATURES,
@@ -18,7 +19,6 @@ from doseforest.inference.shapes.shapes import (
     shape_constraints,
     shape_text,
 )
-from doseforest.treatments.grids import check_count
 
 # Averages at close doses are nearly the same number: their difference is judged by its standard
 # error and this share of the variances, lest a wiggle of no size counts as a reversal.

@@ -8,8 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
-from doseforest.growth.distances import trapezoid_weights
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.engine.forest import Forest
+from doseforest.engine.splits.distances import trapezoid_weights
+from doseforest.estimator.effect_forest import CorrectedOutcome, EffectForest
 from doseforest.inference.shapes.shape_projection import project
 from doseforest.inference.shapes.shapes import (
     Shape,
@@ -17,11 +21,7 @@ from doseforest.inference.shapes.shapes import (
     checked_shape,
     shape_constraints,
 )
-from doseforest.nuisance.outcome_models import OutcomeModel
-from doseforest.prediction.curve_effects import dose_table
-from doseforest.prediction.effect_forest import CorrectedOutcome, EffectForest
-from doseforest.prediction.forest import Forest
-from doseforest.treatments.grids import DoseRange, check_doses
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 
 LEAST_GAP = 1e-6  # of the range: closer doses of a grid are one
 
@@ -107,7 +107,7 @@ def shaped_forest(forest: Any, shape: Shape, doses: Any = None) -> EffectForest:
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from doseforest import GeneralizedCausalForest
-    >>> from doseforest.simulation import DESIGNS
+    >>> from doseforest.datasets import DESIGNS
     >>> data = DESIGNS["randomised"].draw(n=300, seed=300)
     >>> forest = GeneralizedCausalForest(
     ...     n_trees=40, outcome_model=LinearRegression(), baseline=5.0, random_state=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray
 
 Shape = str | Sequence[str]
 

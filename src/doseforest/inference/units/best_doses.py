@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.inference.units.contrasts import (
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.estimator.bags.bag_contrasts import (
     contrast_roots,
     contrast_variance,
     rise_quantiles,
 )
 from doseforest.inference.units.differences import UnitCurves, unit_curves
-from doseforest.inference.units.results import BestDoses
+from doseforest.inference.units.unit_results import BestDoses
 
 
 def best_doses(

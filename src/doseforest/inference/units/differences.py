@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import DoseArray, FloatArray
-from doseforest.inference.units.bags import CurveNoise, UnitBags
-from doseforest.inference.units.contrasts import contrast_roots, contrast_variance
-from doseforest.machine import thread_count
-from doseforest.treatments.bases import own_values
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.machine import thread_count
+from doseforest.doses.bases.dose_basis import own_values
+from doseforest.estimator.bags.bag_contrasts import contrast_roots, contrast_variance
+from doseforest.estimator.bags.unit_bags import CurveNoise, UnitBags
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.policy.artifact.columns import Units
-from doseforest.policy.artifact.decisions import CODES, Decisions
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.dose_limits import within_limits
 from doseforest.policy.artifact.part_prices import PartPrices
+from doseforest.policy.artifact.policy_decisions import CODES, Decisions
+from doseforest.policy.artifact.unit_columns import Units
 
 if TYPE_CHECKING:
     from doseforest.policy.artifact.dose_policy import DosePolicy

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from doseforest.base.dtypes import DoseArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.dtypes import DoseArray
-from doseforest.policy.artifact.columns import Units
-from doseforest.prediction.curve_effects import one_dose
-from doseforest.treatments.vectors import (
+from doseforest.doses.curve_effects import one_dose
+from doseforest.doses.vectors import (
     components,
     dose_text,
     is_record,
@@ -21,6 +20,7 @@ from doseforest.treatments.vectors import (
     plain_doses,
     vectors,
 )
+from doseforest.policy.artifact.unit_columns import Units
 
 LONGEST_NAME = 40  # characters of a component's
 

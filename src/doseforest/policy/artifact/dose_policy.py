@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.late import late
+from doseforest.doses.grids import check_doses
+from doseforest.doses.vectors import dose_text, plain_doses
+from doseforest.estimator.distilled_forest import DistilledForest
+from doseforest.estimator.effect_forest import EffectForest
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
-from doseforest.policy.artifact.columns import Units, read_units
-from doseforest.policy.artifact.decisions import Decisions, joined
 from doseforest.policy.artifact.dose_limits import (
     Limit,
     checked_components,
@@ -22,21 +25,19 @@ from doseforest.policy.artifact.dose_limits import (
     place_of,
 )
 from doseforest.policy.artifact.part_prices import FALLBACK, PartPrices
-from doseforest.policy.artifact.rules import Response, Rule, check_components, checked_rule
+from doseforest.policy.artifact.policy_decisions import Decisions, joined
+from doseforest.policy.artifact.unit_columns import Units, read_units
 from doseforest.policy.artifact.unit_models import (
     checked_errors,
     checked_support,
     served_forest,
     with_features_of_forest,
 )
+from doseforest.policy.artifact.value_rules import Response, Rule, check_components, checked_rule
 from doseforest.policy.risk import Risk, checked_risk
-from doseforest.prediction.distilled_forest import DistilledForest
-from doseforest.prediction.effect_forest import EffectForest
-from doseforest.treatments.grids import check_doses
-from doseforest.treatments.vectors import dose_text, plain_doses
 
 if TYPE_CHECKING:
-    from doseforest.policy.plan import LimitTable, Plan
+    from doseforest.policy.dose_plan import LimitTable, Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,9 +227,7 @@ class DosePolicy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy with its forest to one file, atomically; see `load_policy`."""
-        from doseforest.policy.artifact.policy_file import save_policy
-
-        save_policy(self, path)
+        late("doseforest.files.policy_file:save_policy")(self, path)
 
     def _units(self, X: Any, context: Any) -> Units:
         return read_units(X, context, self.columns, self.forest)

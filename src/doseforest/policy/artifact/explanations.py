@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.policy.artifact.decisions import FALLBACKS, REASONS, UNIT_FIELDS, Decisions
-from doseforest.prediction.frames import check_output
-from doseforest.treatments.vectors import components, dose_text
+from doseforest.doses.vectors import components, dose_text
+from doseforest.estimator.answer_frames import check_output
+from doseforest.policy.artifact.policy_decisions import FALLBACKS, REASONS, UNIT_FIELDS, Decisions
 
 
 def explanation(decisions: Decisions, unit: int) -> str:

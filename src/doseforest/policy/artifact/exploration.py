@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.base.late import late
 from doseforest.data.checks import as_numbers
-from doseforest.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
-from doseforest.policy.artifact.columns import Units, count_units, read_units
-from doseforest.policy.artifact.decisions import CODES, Decisions, joined, unpredicted
 from doseforest.policy.artifact.dose_limits import checked_components, checked_doses
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
+from doseforest.policy.artifact.policy_decisions import CODES, Decisions, joined, unpredicted
+from doseforest.policy.artifact.unit_columns import Units, count_units, read_units
 
 
 class _Saved:
@@ -26,9 +27,7 @@ class _Saved:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to one file, atomically; see `load_policy`."""
-        from doseforest.policy.artifact.policy_file import save_policy
-
-        save_policy(self, path)
+        late("doseforest.files.policy_file:save_policy")(self, path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import Array, FloatArray
 from doseforest.data.checks import missing_marks
 from doseforest.data.sampling import draw, mix, uniform
-from doseforest.dtypes import Array, FloatArray
 
 LONGEST_KEY = 1000  # characters
 

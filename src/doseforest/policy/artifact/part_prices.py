@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.dtypes import Array, FloatArray
+from doseforest.base.dtypes import Array, FloatArray
 
 FALLBACK = "baseline"  # of a unit whose label has no price: it is not decided on
 

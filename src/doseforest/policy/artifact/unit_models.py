@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.dtypes import DoseArray
 from doseforest.data.checks import as_numbers
-from doseforest.dtypes import DoseArray
+from doseforest.estimator.distilled_forest import DistilledForest
+from doseforest.estimator.effect_forest import EffectForest
 from doseforest.policy.artifact.dose_limits import checked_doses
-from doseforest.prediction.distilled_forest import DistilledForest
-from doseforest.prediction.effect_forest import EffectForest
 
 SUPPORT_TREES, SUPPORT_NODE_SIZE = 50, 20
 TABLE_TREES, TABLE_NODE_SIZE = 100, 5
@@ -58,7 +58,7 @@ def unit_table(
     >>> errors.dose_response([[0.5]]).round(1)
     array([[0.1, 0.6]])
     """
-    from doseforest.estimation.distilling import distill_curves  # grows: not where one serves
+    from doseforest.estimator.distilling import distill_curves  # grows: not where one serves
 
     grid = checked_doses(doses)
     table = as_numbers(values, "values").astype(np.float64)
@@ -81,7 +81,7 @@ def unit_table(
 
 def support_forest(forest: Any, doses: Any) -> DistilledForest:
     """A small forest of what a fitted GeneralizedCausalForest calls supported."""
-    from doseforest.estimation.distilling import distill_curves, with_features_of
+    from doseforest.estimator.distilling import distill_curves, with_features_of
 
     grid = checked_doses(doses)
     rows, model = forest._parts[0].rows, forest._model

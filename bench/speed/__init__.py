@@ -1,0 +1,1 @@
+"""Speed beside peers that are measured in the same run, one script each."""

@@ -1,0 +1,272 @@
+"""What is compared: to add a row of the tables, add a line to `METHODS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import doseforest
+from bench.designs import DESIGNS, Simulation
+from bench.studies.ablation_variants import (
+    GROUPS,
+    POWERS_SWITCHED,
+    fit_powers,
+    fit_variants,
+)
+from bench.studies.apart import ApartForests
+from bench.studies.printed_variants import (
+    LATER_STEPS,
+    PRINTED,
+    PRINTED_VARIANTS,
+    STEPS,
+    fit_steps,
+)
+from bench.studies.provenance import (
+    digest_of,
+    digest_of_files,
+    installed,
+    source,
+    source_digest,
+)
+from doseforest.baselines import (
+    AverageCurve,
+    EconMLForest,
+    KennedyCurve,
+    LinearCausalForest,
+    ZeroEffect,
+    boosting,
+    random_forest,
+    xgboost_trees,
+)
+
+OURS = "doseforest"
+OUTCOME = "its outcome model alone"
+CONSTANT = "its average curve for every unit"
+ALGORITHM = "paper(), as printed"
+ALGORITHM_OUTCOME = "mu-hat of paper() alone"
+EXACT_AVERAGE = "ADRF only"
+ZERO = "zero"
+MANY, SOME, FEW = 100, 25, 12  # draws: of most methods, and of slow ones
+APART = "two forests, apart"
+
+Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
+Part = Callable[[Any, Simulation], Any]  # of a fitted model and its data: another curve model
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A model, fitted once for all of its rows."""
+
+    row: str  # its name in tables
+    make: Make
+    packages: tuple[str, ...] = ()  # whose versions its results depend on
+    parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
+    files: tuple[str, ...] = ()  # of this package that it is made of, beside those of fits
+    ours: bool = False  # whether it is fitted by the forests of this package
+    draws: int = MANY  # of each data set in Table 1, where fits are slow fewer
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all of its rows."""
+        return self.row, *self.parts
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Packages that it needs and that are not installed."""
+        return tuple(name for name in self.packages if installed(name) == "not installed")
+
+    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
+        """Fit, and return the model of each row."""
+        model = self.make(data, seed).fit(data.X, data.y, treatment=data.treatment)
+        return {self.row: model} | {row: part(model, data) for row, part in self.parts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A method whose rows are variants that share a draw's fits."""
+
+    groups: Mapping[str, Iterable[str]]  # names of variants; rows are "group: variant"
+    variants: Callable[[Simulation, int], Mapping[str, Any]]  # the model of each row
+    files: tuple[str, ...]
+    packages: tuple[str, ...] = ("numpy", "scipy", "scikit-learn", "lightgbm")
+    ours: bool = True
+    missing: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names of all variants."""
+        return tuple(f"{group}: {name}" for group, names in self.groups.items() for name in names)
+
+    @property
+    def row(self) -> str:
+        """The first of them."""
+        return self.rows[0]
+
+    def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
+        """Fit every variant."""
+        return dict(self.variants(data, seed))
+
+
+def _ours(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+
+
+def _paper(data: Simulation, seed: int) -> Any:
+    return doseforest.GeneralizedCausalForest.paper(
+        doses=data.doses, baseline=data.baseline, random_state=seed, n_jobs=1
+    )
+
+
+def _outcome_model(model: Any, data: Simulation) -> Any:
+    return model.outcome_model_
+
+
+def _mean_curve(model: Any, data: Simulation) -> Any:
+    return AverageCurve(lambda doses: model.dose_response(data.X, doses).mean(axis=0))
+
+
+BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
+BASE = ("baselines/baseline.py", "baselines/baseline_inputs.py")
+REGRESSORS = ("baselines/outcome_regressors.py", *BASE)
+CURVES = ("baselines/reference_curves.py", *BASE)
+KENNEDY = (
+    "baselines/kennedy_curve.py",
+    "baselines/cross_fitted_stack.py",
+    "baselines/location_scale_kernel.py",
+    "baselines/outcome_regressors.py",
+    *CURVES,
+)
+MEASURED = ("bench/studies/tasks.py", "evaluation/effect_errors.py")
+METHODS: dict[str, Method | Ablation] = {
+    "doseforest": Method(
+        OURS,
+        _ours,
+        BOOSTERS,
+        parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
+        files=CURVES,
+        ours=True,
+    ),
+    "paper": Method(
+        ALGORITHM,
+        _paper,
+        BOOSTERS,
+        parts={ALGORITHM_OUTCOME: _outcome_model},
+        ours=True,
+        draws=FEW,
+    ),
+    "random_forest": Method(
+        "random forest, leaf 5",
+        lambda data, seed: random_forest(random_state=seed),
+        ("scikit-learn",),
+        files=REGRESSORS,
+    ),
+    "random_forest_50": Method(
+        "random forest, leaf 50",
+        lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
+        ("scikit-learn",),
+        files=REGRESSORS,
+    ),
+    "boosting": Method(
+        "boosting",
+        lambda data, seed: boosting(random_state=seed),
+        ("scikit-learn",),
+        files=REGRESSORS,
+    ),
+    "stopped_boosting": Method(
+        "boosting, stopped early",
+        lambda data, seed: boosting(
+            2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
+        ),
+        ("scikit-learn",),
+        files=REGRESSORS,
+    ),
+    "xgboost": Method(
+        "XGBoost",
+        lambda data, seed: xgboost_trees(random_state=seed),
+        ("xgboost-cpu",),
+        files=("baselines/xgboost_trees.py", *REGRESSORS),
+    ),
+    "linear_forest": Method(
+        "linear causal forest",
+        lambda data, seed: LinearCausalForest(random_state=seed, n_jobs=1),
+        ("numpy",),
+        files=("baselines/linear_causal_forest.py", *BASE),
+        ours=True,
+    ),
+    "kennedy": Method(
+        "Kennedy",
+        lambda data, seed: KennedyCurve(as_coded=True, n_folds=10, random_state=seed, n_jobs=1),
+        ("numpy", "scikit-learn"),
+        files=KENNEDY,
+        ours=True,
+        draws=SOME,
+    ),
+    "kennedy_cross_fitted": Method(
+        "Kennedy, cross-fitted",
+        lambda data, seed: KennedyCurve(random_state=seed, n_jobs=1),
+        ("numpy", "scikit-learn"),
+        files=KENNEDY,
+        ours=True,
+        draws=SOME,
+    ),
+    "econml_linear": Method(
+        "EconML CausalForestDML, linear",
+        lambda data, seed: EconMLForest.linear(random_state=seed),
+        ("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py", *BASE),
+        draws=FEW,
+    ),
+    "econml": Method(
+        "EconML CausalForestDML, splines",
+        lambda data, seed: EconMLForest(random_state=seed),
+        ("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py", *BASE),
+        draws=FEW,
+    ),
+    "apart": Method(
+        APART,
+        lambda data, seed: ApartForests(random_state=seed),
+        BOOSTERS,
+        files=("bench/studies/apart.py",),
+        ours=True,
+    ),
+    "ablation": Ablation(GROUPS, fit_variants, ("bench/studies/ablation_variants.py",)),
+    "ablation_powers": Ablation(
+        POWERS_SWITCHED, fit_powers, ("bench/studies/ablation_variants.py",)
+    ),
+    "ablation_printed": Ablation(
+        {PRINTED: PRINTED_VARIANTS, STEPS: LATER_STEPS},
+        fit_steps,
+        ("bench/studies/ablation_variants.py", "bench/studies/printed_variants.py"),
+    ),
+    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=CURVES),
+    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=CURVES),
+}
+_SINGLE = {name: own for name, own in METHODS.items() if isinstance(own, Method)}
+SINGLE_METHODS = tuple(name for name in _SINGLE if name != "apart")  # of a dose of one component
+ROWS = tuple(dict.fromkeys(row for method in _SINGLE.values() for row in method.rows))
+PARTS = tuple(row for method in _SINGLE.values() for row in method.parts)  # no fits of their own
+
+
+@cache
+def state(name: str) -> str:
+    """What results depend on besides the data: versions, sources, settings, what is measured."""
+    method = METHODS[name]
+    versions = {package: installed(package) for package in method.packages}
+    files = digest_of_files(source(file) for file in (*method.files, *MEASURED))
+    sources = source_digest() if method.ours else ""
+    return digest_of(versions, files, sources, settings_of(method))
+
+
+def settings_of(method: Method | Ablation) -> dict[str, str]:
+    """Parameters of a method's estimator and of those inside it; ablations have them in files."""
+    if isinstance(method, Ablation):
+        return {}
+    settings = method.make(_no_data(), 0).get_params()
+    return {key: repr(value) for key, value in settings.items() if not callable(value)}
+
+
+def _no_data() -> Simulation:
+    return DESIGNS["linear"].draw(n=10, seed=0)

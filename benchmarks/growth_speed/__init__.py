@@ -1,1 +1,0 @@
-"""Parts of benchmarks/engine.py."""

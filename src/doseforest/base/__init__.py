@@ -1,0 +1,1 @@
+"""What everything stands on: array types, threads, progress, whole files, intervals."""

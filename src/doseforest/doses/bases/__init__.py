@@ -1,0 +1,1 @@
+"""Functions of the dose that curves are made of."""

@@ -1,0 +1,257 @@
+"""Functions of the dose that curves are made of: their form, the plain kinds, the registry.
+
+A recipe (`DoseBasis`) is fitted to the observed doses and gives functions B_0 = 1, B_1, ... that no
+longer change (`FittedBasis`). A curve is a combination of them, so another kind of treatment is
+another basis. To add one: a recipe and its fitted class, a line in BASES, and a line in
+STORED_BASES if a file can hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.data.checks import as_numbers
+from doseforest.doses.bases.arms import Arms, ArmsBasis
+from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
+from doseforest.doses.bases.polynomials import Legendre, PolynomialBasis
+from doseforest.doses.bases.spline_products import SplineProductBasis
+from doseforest.doses.bases.splines import Spline, SplineBasis
+from doseforest.doses.bases.tensor import Tensor, TensorBasis
+from doseforest.doses.grids import as_doses, dose_sample
+
+__all__ = [
+    "BASES",
+    "STORED_BASES",
+    "Arms",
+    "ArmsBasis",
+    "DoseBasis",
+    "FittedBasis",
+    "IndicatorBasis",
+    "Indicators",
+    "Legendre",
+    "PolynomialBasis",
+    "Spline",
+    "SplineBasis",
+    "Tensor",
+    "TensorBasis",
+    "UserBasis",
+    "UserFunctions",
+    "basis_components",
+    "basis_from_json",
+    "component_of",
+    "own_values",
+]
+
+DoseFunction = Callable[[FloatArray], Any]
+
+
+class FittedBasis(Protocol):
+    """Functions of the dose, the first of them the constant 1; they never change."""
+
+    @property
+    def n_functions(self) -> int:
+        """Number of functions, the constant B_0 included."""
+
+    def evaluate(self, doses: Any) -> FloatArray:
+        """Values of the functions, (n, n_functions)."""
+
+    def derivative(self, doses: Any) -> FloatArray:
+        """Derivatives by the dose, (n, n_functions); TypeError where there are none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the basis as plain values; TypeError where that cannot be."""
+
+
+class DoseBasis(Protocol):
+    """A recipe for functions of the dose."""
+
+    def fit(self, dose: Any, weights: Any = None) -> FittedBasis:
+        """Make the functions from the observed doses (n_rows,) and the weights of the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunctions:
+    """The user's own functions of the dose; the constant is added in front of them.
+
+    Parameters
+    ----------
+    functions : callable or sequence of callables
+        From doses (n,) to values (n, k), or k functions to (n,) each.
+    derivatives : callable or sequence of callables, optional
+        Their derivatives, in the same form.
+
+    Examples
+    --------
+    >>> UserFunctions([np.log1p]).fit([0.0, 1.0]).evaluate([0.0])
+    array([[1., 0.]])
+    """
+
+    functions: DoseFunction | Sequence[DoseFunction]
+    derivatives: DoseFunction | Sequence[DoseFunction] | None = None
+
+    def fit(self, dose: Any, weights: Any = None) -> UserBasis:
+        """Count the functions and see that none of them is constant on the observed doses."""
+        doses = dose_sample(dose, weights).doses
+        columns = _columns(self.functions, doses, "functions")
+        constant = np.ptp(columns, axis=0) == 0
+        if constant.any():
+            raise ValueError(
+                "The 'functions' parameter of UserFunctions must vary over the observed doses; the "
+                f"constant is added to them. Got {columns[0, constant][0]} throughout from "
+                f"function {int(np.argmax(constant))} instead."
+            )
+        return UserBasis(self.functions, self.derivatives, 1 + columns.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class UserBasis:
+    """The functions that `UserFunctions` was given."""
+
+    functions: DoseFunction | Sequence[DoseFunction]
+    derivatives: DoseFunction | Sequence[DoseFunction] | None
+    n_functions: int
+
+    def evaluate(self, doses: Any) -> FloatArray:
+        """Values of the functions, (n, n_functions)."""
+        columns = _columns(self.functions, as_doses(doses), "functions", self.n_functions - 1)
+        return np.hstack([np.ones((len(columns), 1)), columns])
+
+    def derivative(self, doses: Any) -> FloatArray:
+        """Derivatives by the dose, (n, n_functions), where they were given."""
+        if self.derivatives is None:
+            raise TypeError(
+                "A derivative of the user's functions is not known. Give 'derivatives' to "
+                "UserFunctions."
+            )
+        columns = _columns(self.derivatives, as_doses(doses), "derivatives", self.n_functions - 1)
+        return np.hstack([np.zeros((len(columns), 1)), columns])
+
+    def to_json(self) -> NoReturn:
+        """Raise: a file holds numbers, not functions."""
+        raise TypeError(
+            "A basis of the user's functions cannot be stored: a file holds numbers, not code. Use "
+            f"one of {sorted(BASES)} to save."
+        )
+
+
+def _columns(
+    functions: DoseFunction | Sequence[DoseFunction],
+    doses: FloatArray,
+    name: str,
+    width: int | None = None,
+) -> FloatArray:
+    """Values of the user's functions, (n, k), checked."""
+    if callable(functions):
+        columns = as_numbers(functions(doses), name).astype(np.float64)
+    else:
+        columns = as_numbers([own(doses) for own in functions], name).astype(np.float64).T
+    wanted = f"({len(doses)}, {'k' if width is None else width})"
+    if columns.ndim != 2 or len(columns) != len(doses) or width not in (None, columns.shape[1]):
+        raise ValueError(
+            f"The {name!r} parameter of UserFunctions must give values of shape {wanted} for "
+            f"{len(doses)} doses. Got shape {columns.shape} instead."
+        )
+    finite = np.isfinite(columns).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"The {name!r} parameter of UserFunctions must give finite values. "
+            f"Got {columns[~finite][0].tolist()} at dose {doses[~finite][0]} instead."
+        )
+    return columns
+
+
+BASES: dict[str, Callable[[], DoseBasis]] = {
+    "legendre": Legendre,
+    "point_masses": partial(Legendre, masses="auto"),
+    "spline": Spline,
+    "indicators": Indicators,
+    "tensor": Tensor,
+    "arms": Arms,
+}
+STORED_BASES: dict[str, Any] = {
+    basis.kind: basis
+    for basis in (
+        PolynomialBasis,
+        SplineBasis,
+        IndicatorBasis,
+        TensorBasis,
+        ArmsBasis,
+        SplineProductBasis,
+    )
+}
+
+
+def basis_from_json(values: dict[str, Any]) -> FittedBasis:
+    """Rebuild a fitted basis from plain values.
+
+    Examples
+    --------
+    >>> basis_from_json(Indicators().fit([0, 1, 1]).to_json())
+    IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
+    """
+    own = {name: _restored(value) for name, value in values.items()}
+    return _made(own)
+
+
+def _made(own: dict[str, Any]) -> FittedBasis:
+    kind = own.pop("kind", None)
+    if kind not in STORED_BASES:
+        raise ValueError(
+            f"The kind of a stored basis must be one of {sorted(STORED_BASES)}. "
+            f"Got {kind!r} instead."
+        )
+    basis: FittedBasis = STORED_BASES[kind](**own)
+    return basis
+
+
+def own_values(basis: FittedBasis, doses: FloatArray) -> FloatArray:
+    """Values of the functions at a table of doses, (n_units, n_doses) to (..., n_functions).
+
+    Examples
+    --------
+    >>> own_values(Indicators().fit([0, 0, 1]), np.array([[0.0, 1.0]]))
+    array([[[1., 0.],
+            [1., 1.]]])
+    """
+    return basis.evaluate(doses.ravel()).reshape(*doses.shape, basis.n_functions)
+
+
+def basis_components(basis: FittedBasis | SplineProductBasis) -> int:
+    """Number of components of the doses that a basis is of.
+
+    >>> basis_components(Indicators().fit([0, 1, 1]))
+    1
+    """
+    if isinstance(basis, TensorBasis | SplineProductBasis):
+        return len(basis.parts)
+    return 2 if isinstance(basis, ArmsBasis) else 1
+
+
+def component_of(basis: Any, place: int) -> Any:
+    """The functions of one component of the dose, where a basis has them.
+
+    >>> component_of(Indicators().fit([0, 1, 1]), 0)
+    IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
+    """
+    if isinstance(basis, TensorBasis):
+        return basis.parts[place]
+    if isinstance(basis, ArmsBasis):
+        return basis.arms if place == 0 else None
+    return basis
+
+
+def _restored(value: Any) -> Any:
+    """Tuples in place of lists, and bases in place of the plain values of parts."""
+    if isinstance(value, dict):
+        return _made({name: _tuples(own) for name, own in value.items()})
+    return tuple(map(_restored, value)) if isinstance(value, list) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

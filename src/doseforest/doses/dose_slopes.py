@@ -1,0 +1,55 @@
+"""Doses that the slope of a curve is taken between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.curve_effects import unit_doses
+from doseforest.doses.grids import check_doses
+from doseforest.doses.vectors import components, dose_text, moved
+
+SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlopeDoses:
+    """A dose of each unit and its neighbours on either side, each of shape (n_units,)."""
+
+    low: DoseArray
+    middle: DoseArray
+    high: DoseArray
+    place: int  # of the component in which they differ
+
+    @property
+    def length(self) -> FloatArray:
+        """From the lower to the higher neighbour."""
+        ends: FloatArray = (
+            components(self.high)[:, self.place] - components(self.low)[:, self.place]
+        )
+        return ends
+
+
+def slope_doses(model: Any, dose: Any, n_units: int, component: int | None) -> SlopeDoses:
+    """Neighbours of checked doses, held to the support of a forest's doses."""
+    place = model.checked_component(component)
+    own = unit_doses(dose, n_units, "dose", model.n_components)
+    middle = model.support.clip(check_doses(own, model.support, "dose"))
+    reach = (model.ranges[place].high - model.ranges[place].low) * SLOPE_STEP
+    low = model.support.clip(moved(middle, place, -reach))
+    high = model.support.clip(moved(middle, place, reach))
+    return SlopeDoses(low, middle, high, place)
+
+
+def check_positive(outcomes: FloatArray, doses: DoseArray) -> None:
+    """Raise ValueError where an expected outcome is not positive: it has no elasticity."""
+    if (outcomes <= 0).any():
+        unit = int(np.argmax(outcomes <= 0))
+        raise ValueError(
+            "The 'dose' parameter must have a positive expected outcome for an elasticity. "
+            f"Got {outcomes[unit]:.4g} for unit {unit} at dose {dose_text(doses[unit])} "
+            "instead; partial_effect has no such need."
+        )

@@ -1,0 +1,1 @@
+"""The engine: from bins and channels to finished forests of curves."""

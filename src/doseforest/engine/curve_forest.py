@@ -1,0 +1,538 @@
+"""CurveForest: an honest forest whose response is a curve, with scikit-learn's manners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.machine import thread_count
+from doseforest.base.progress import ProgressBar
+from doseforest.base.stopwatch import Stopwatch
+from doseforest.data.binning import MAX_BINS, fit_bins
+from doseforest.data.exact_grid import exact_channels
+from doseforest.data.feature_table import BlockSource, Categories, categories_of
+from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
+from doseforest.engine.forest import Forest
+from doseforest.engine.growth.forest_builder import build_trees
+from doseforest.engine.growth.grower import StopRules
+from doseforest.engine.growth.growth_inputs import GrowthInputs, check_inputs
+from doseforest.engine.growth.local_engine import LocalEngine
+from doseforest.engine.growth.memory import MemoryPlan, memory_need, plan_memory
+from doseforest.engine.leaves.forest_weights import forest_weights
+from doseforest.engine.leaves.leaf_curves import LeafCurve, MeanCurve
+from doseforest.engine.leaves.leaf_sums import LeafRows
+from doseforest.engine.look_inside.forest_views import ForestViews
+from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.engine.splits.guards import TreatmentGuard
+from doseforest.engine.splits.mean_splits import SplitByMeans
+from doseforest.engine.splits.positivity import Positivity
+from doseforest.engine.splits.split_statistics import SplitRecipe, StatisticRows
+
+
+class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A forest that splits by the distance between mean curves and predicts a curve for each row.
+
+    Parameters
+    ----------
+    n_trees : int, default=500
+    distance : str or callable, default="l2"
+        Distance between the mean curves of two children: "l1", "l2", "linf" as published,
+        "l1_squared", "l2_norm", "linf_squared", or a function of (left, right, quadrature).
+    statistic : SplitRecipe, optional
+        What children are compared by, and how the columns of ``y`` are read: `SplitByMeans` by
+        default, `SplitByMeanSlopes`, `SplitByRatios`, `SplitByRatioSlopes` or `SplitByScores`.
+    guard : TreatmentGuard, optional
+        What the treatment must be like in both children; needs ``treatment`` in ``fit``. Of the
+        best splits of up to five features the first that passes is taken.
+    min_node_size : int, default=20
+        Smallest number of growth rows in a leaf.
+    max_depth : int, optional
+    min_info_gain : float, default=0.0
+        A split must gain more than this.
+    min_child_fraction : float, default=0.0
+        Smallest child as a share of its parent's rows.
+    mtry : int, float or "sqrt", optional
+        Features that a split may use: a number, a share, or the root of their number. By default
+        all of them.
+    mtry_scope : {"node", "tree"}, default="node"
+        Draw the features at every node, or once per tree as the paper does.
+    sampling : {"subsample", "bootstrap"}, default="subsample"
+    sample_fraction : float, default=0.5
+        Share of the rows that a subsampled tree sees; a bootstrap draws as many as there are.
+    bag_size : int, default=1
+        Number of trees that share a half-sample (a little bag).
+    honesty : {"tree", "forest", "none"}, default="tree"
+        Split each tree's rows, or once all rows, into those that grow trees and those that fill
+        their leaves; or use every row for both.
+    honesty_fraction : float, default=0.5
+        Share of the rows that grow.
+    zeta : float, default=0.0
+        Weight of the positivity term; needs ``spread`` in ``fit``.
+    positivity : {"conditional", "mixture"}, default="conditional"
+        See `doseforest.engine.splits.mean_statistic.mean_curve_statistic`.
+    leaf_curve : LeafCurve, optional
+        How averaged leaf channels become a curve; by default they are the curve.
+    max_bins : int, default=64
+        Bins of a feature, at most 255; missing values have one more. Categories have a bin each,
+        beyond 1,023 the rarest share one.
+    categorical_features : list of names or places, optional
+        Columns of whole numbers that are codes of categories. Columns of text, and the categorical
+        types of pandas and polars, are categorical by themselves.
+    n_jobs : int, optional
+        Threads; by default every core that the process may use. Never changes the result.
+    memory_limit : int, optional
+        Bytes that growth may take; by default what the machine or its container has left.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, for work over two seconds.
+    random_state : int, RandomState or None, optional
+
+    Attributes
+    ----------
+    forest_ : Forest
+        The finished forest.
+    seconds_ : dict
+        Time of growth and of filling the leaves.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only when X had names.
+    feature_importances_ : array of shape (n_features,)
+        Share of each feature in the gains; `feature_importance` has options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from doseforest import CurveForest
+    >>> rng = np.random.default_rng(0)
+    >>> doses = np.array([0.0, 0.5, 1.0])
+    >>> x = rng.uniform(-1, 1, size=(2000, 3))
+    >>> curves = np.where(x[:, :1] > 0, 2.0, 1.0) * doses
+    >>> forest = CurveForest(n_trees=50, random_state=0).fit(x, curves, doses=doses)
+    >>> forest.predict([[0.5, 0, 0], [-0.5, 0, 0]]).round(1)
+    array([[0. , 1. , 2. ],
+           [0. , 0.5, 1. ]])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
+        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "statistic": [HasMethods(["n_doses", "point_weights", "lay_out"]), None],
+        "guard": [HasMethods(["n_channels", "fit"]), None],
+        "min_node_size": [Interval(Integral, 1, 2**31, closed="left")],
+        "max_depth": [Interval(Integral, 0, 2**31, closed="left"), None],
+        "min_info_gain": [Interval(Real, 0, None, closed="left")],
+        "min_child_fraction": [Interval(Real, 0, 0.5, closed="both")],
+        "mtry": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+            StrOptions({"sqrt"}),
+            None,
+        ],
+        "mtry_scope": [StrOptions({"node", "tree"})],
+        "sampling": [StrOptions({"subsample", "bootstrap"})],
+        "sample_fraction": [Interval(Real, 0, 1, closed="right")],
+        "bag_size": [Interval(Integral, 1, 2**31, closed="left")],
+        "honesty": [StrOptions(set(HONESTY_CODES))],
+        "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "zeta": [Interval(Real, 0, None, closed="left")],
+        "positivity": [StrOptions({"conditional", "mixture"})],
+        "leaf_curve": [HasMethods(["check_width", "solve", "to_json"]), None],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": ["array-like", None],
+        "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "progress": ["boolean", None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 500,
+        *,
+        distance: str | DistanceFunction = "l2",
+        statistic: SplitRecipe | None = None,
+        guard: TreatmentGuard | None = None,
+        min_node_size: int = 20,
+        max_depth: int | None = None,
+        min_info_gain: float = 0.0,
+        min_child_fraction: float = 0.0,
+        mtry: int | float | Literal["sqrt"] | None = None,
+        mtry_scope: Literal["node", "tree"] = "node",
+        sampling: Literal["subsample", "bootstrap"] = "subsample",
+        sample_fraction: float = 0.5,
+        bag_size: int = 1,
+        honesty: Honesty = "tree",
+        honesty_fraction: float = 0.5,
+        zeta: float = 0.0,
+        positivity: Positivity = "conditional",
+        leaf_curve: LeafCurve | None = None,
+        max_bins: int = 64,
+        categorical_features: Sequence[str | int] | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        progress: bool | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.distance = distance
+        self.statistic = statistic
+        self.guard = guard
+        self.min_node_size = min_node_size
+        self.max_depth = max_depth
+        self.min_info_gain = min_info_gain
+        self.min_child_fraction = min_child_fraction
+        self.mtry = mtry
+        self.mtry_scope = mtry_scope
+        self.sampling = sampling
+        self.sample_fraction = sample_fraction
+        self.bag_size = bag_size
+        self.honesty = honesty
+        self.honesty_fraction = honesty_fraction
+        self.zeta = zeta
+        self.positivity = positivity
+        self.leaf_curve = leaf_curve
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.progress = progress
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        doses: Any = None,
+        quadrature: Any = None,
+        leaf_channels: Any = None,
+        spread: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        row_ids: Any = None,
+        grows: Any = None,
+        treatment: Any = None,
+    ) -> CurveForest:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            numpy, pandas or polars; NaN and null are missing values. Splits on categories are by
+            sets of them; categories that a node has not seen go with its missing values.
+        y : array of shape (n_rows, n_doses) or (n_rows,)
+            The curve of each row on a grid of doses; trees split by it. With another
+            ``statistic``, the columns that it sums.
+        doses : array of shape (n_doses,), optional
+            The grid, ascending; it gives the curve points their trapezoid weights.
+        quadrature : array of shape (n_doses,), optional
+            Weights of the curve points, in place of the grid's. Without either, 1 each.
+        leaf_channels : array of shape (n_rows, n_channels), optional
+            What leaves sum up; by default the curves.
+        spread : array of shape (n_rows,) or (n_rows, 2), optional
+            Conditional variance of the treatment over its variance, or its first two moments;
+            for ``zeta`` above 0.
+        sample_weight : array of shape (n_rows,), optional
+            Scaled to mean 1. A weight below 1e-4 of the largest counts with fewer than three
+            digits, one below 1e-7 not at all.
+        groups : array of shape (n_rows,), optional
+            Rows of a group enter a tree, and a half of it, together.
+        row_ids : array of distinct integers, optional
+            Names of the rows; with them the order of the rows does not matter.
+        grows : array of bool of shape (n_rows,), optional
+            Rows that may grow trees; the others fill their leaves. Needs ``honesty="none"``, for
+            it takes the place of a drawn honest half.
+        treatment : array of shape (n_rows,), optional
+            Observed doses, for a ``guard``.
+        """
+        self._validate_params()
+        self._check_instances()
+        recipe = SplitByMeans() if self.statistic is None else self.statistic
+        inputs = check_inputs(
+            X,
+            y,
+            doses=doses,
+            quadrature=quadrature,
+            leaf_channels=leaf_channels,
+            spread=spread,
+            sample_weight=sample_weight,
+            groups=groups,
+            row_ids=row_ids,
+            grows=grows,
+            treatment=treatment,
+            statistic=recipe,
+            categorical_features=self.categorical_features,
+        )
+        leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
+        self._check_rules(inputs, leaf_curve)
+        plan = self._plan()
+        n_threads = thread_count(self.n_jobs)
+        memory = self._memory_plan(inputs, recipe, plan, n_threads)
+
+        table, weights = inputs.table, inputs.weights
+        categories = categories_of(table)
+        statistic = recipe.lay_out(
+            StatisticRows(
+                values=inputs.curves,
+                doses=inputs.doses,
+                quadrature=inputs.quadrature,
+                distance=self.distance,
+                weights=weights,
+                spread=inputs.spread,
+                zeta=float(self.zeta),
+                positivity=self.positivity,
+            )
+        )
+        guard = None
+        if self.guard is not None:
+            guard = self.guard.fit(inputs.treatment, inputs.doses, weights)
+        rules = StopRules(
+            min_node_size=int(self.min_node_size),
+            min_info_gain=float(self.min_info_gain),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_child_fraction=float(self.min_child_fraction),
+            noise_per_row=statistic.noise_per_row,
+        )
+        feature_bins = fit_bins(
+            table,
+            max_bins=int(self.max_bins),
+            weights=weights,
+            row_ids=inputs.row_ids,
+            seed=plan.seed,
+        )
+        rows = LeafRows(
+            bins=feature_bins.transform(table, n_threads),
+            n_bins=feature_bins.n_bins,
+            channels=exact_channels(inputs.leaf_channels, weights=weights, pad=False),
+            weights=weights,
+            sampling_ids=inputs.sampling_ids,
+            categorical=_marks(categories, table.n_features),
+        )
+        engine = LocalEngine(
+            rows,
+            statistic,
+            rules,
+            plan,
+            mtry=self._mtry(table.n_features),
+            mtry_per_tree=self.mtry_scope == "tree",
+            n_threads=n_threads,
+            histogram_bytes=memory.histogram_bytes,
+            grows=inputs.grows,
+            guard=guard,
+        )
+        fills = None if inputs.grows is None else ~inputs.grows
+        stopwatch = Stopwatch()
+        with ProgressBar(self.n_trees, "growing", "tree", self.progress) as bar:
+            grown = build_trees(
+                engine,
+                rules,
+                feature_bins,
+                seed=plan.seed,
+                n_trees=int(self.n_trees),
+                trees_at_once=memory.trees_at_once,
+                on_progress=bar.advance,
+                stopwatch=stopwatch,
+            )
+        self.seconds_ = stopwatch.seconds
+        self.forest_ = Forest(
+            nodes=grown.nodes,
+            gains=grown.gains,
+            roots=grown.roots,
+            leaf_sums=grown.leaf_sums,
+            leaf_weights=grown.leaf_weights,
+            fallback=(rows if fills is None else rows.where(fills)).mean(),
+            plan=plan,
+            leaf_curve=leaf_curve,
+            n_features=table.n_features,
+            n_training_rows=table.n_rows,
+            feature_names=table.names,
+            doses=None if inputs.doses is None else tuple(inputs.doses.tolist()),
+            categories=categories,
+            category_sets=grown.category_sets,
+        )
+        self.n_features_in_ = table.n_features
+        if table.names is not None:
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self._one_dimensional = np.asarray(y).ndim == 1 and leaf_channels is None
+        self._training = rows
+        self._fills = fills
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Curve of each row, shape (n_rows, n_doses); (n_rows,) when y was one-dimensional."""
+        check_is_fitted(self)
+        return self._shaped(self.forest_.predict(X, n_jobs=self.n_jobs))
+
+    def predict_oob(self, X: Any) -> FloatArray:
+        """Curves of the training rows from the trees that did not see them.
+
+        X is the table that was given to ``fit``, in the same order.
+        """
+        check_is_fitted(self)
+        table, ids = self._training_table(X)
+        curves = self.forest_.predict_oob(table, row_ids=ids, n_jobs=self.n_jobs)
+        return self._shaped(curves)
+
+    def average_oob(self, X: Any) -> FloatArray:
+        """Leaf channels of the training rows averaged over the trees that did not see them."""
+        check_is_fitted(self)
+        table, ids = self._training_table(X)
+        return self.forest_.average_oob(table, row_ids=ids, n_jobs=self.n_jobs)
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
+        check_is_fitted(self)
+        return self.forest_.apply(X, n_jobs=self.n_jobs)
+
+    def forest_weights(self, X: Any) -> sparse.csr_array:
+        """Weights alpha_i(x) of the training rows for each row of X, sparse (n_rows, n_training).
+
+        The averaged leaf channels of a row are its weights times the training rows' channels.
+        """
+        check_is_fitted(self)
+        filling = self._training if self._fills is None else self._training.where(self._fills)
+        weights = forest_weights(self.forest_, filling, self.apply(X), thread_count(self.n_jobs))
+        if self._fills is None:
+            return weights
+        columns = np.flatnonzero(self._fills)[weights.indices]
+        shape = (weights.shape[0], len(self._fills))
+        return sparse.csr_array((weights.data, columns, weights.indptr), shape=shape)
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file; `doseforest.load_forest` reads it."""
+        check_is_fitted(self)
+        self.forest_.save(path)
+
+    @property
+    def _inspected(self) -> Forest:
+        check_is_fitted(self)
+        return self.forest_
+
+    def _training_table(self, X: Any) -> tuple[BlockSource, IntArray]:
+        table, ids = self.forest_.checked_table(X), self._training.sampling_ids
+        if table.n_rows != len(ids):
+            raise ValueError(
+                f"The 'X' parameter must be the training table ({len(ids)} rows). "
+                f"Got {table.n_rows} rows instead."
+            )
+        return table, ids
+
+    def _shaped(self, curves: FloatArray) -> FloatArray:
+        return curves[:, 0] if self._one_dimensional else curves
+
+    def _plan(self) -> SamplingPlan:
+        seed = int(check_random_state(self.random_state).randint(0, 2**62, dtype=np.int64))
+        return SamplingPlan(
+            seed=seed,
+            fraction=float(self.sample_fraction),
+            bootstrap=self.sampling == "bootstrap",
+            honesty=self.honesty,
+            growth_fraction=float(self.honesty_fraction),
+            bag_size=int(self.bag_size),
+        )
+
+    def _mtry(self, n_features: int) -> int:
+        if self.mtry is None:
+            return n_features
+        if isinstance(self.mtry, str):
+            return max(1, int(np.sqrt(n_features)))
+        if isinstance(self.mtry, Integral):
+            if self.mtry > n_features:
+                raise ValueError(
+                    f"The 'mtry' parameter of CurveForest must be at most the number of features "
+                    f"({n_features}). Got {self.mtry} instead."
+                )
+            return int(self.mtry)
+        return max(1, round(float(self.mtry) * n_features))
+
+    def _memory_plan(
+        self, inputs: GrowthInputs, recipe: SplitRecipe, plan: SamplingPlan, n_threads: int
+    ) -> MemoryPlan:
+        extra = (inputs.weights is not None) + 2 * (self.zeta > 0)
+        if self.guard is not None:
+            extra += self.guard.n_channels(0 if inputs.doses is None else len(inputs.doses))
+        categories = categories_of(inputs.table)
+        need = memory_need(
+            n_rows=inputs.n_rows,
+            n_features=inputs.table.n_features,
+            n_channels=recipe.n_channels(inputs.curves.shape[1]) + extra,
+            n_leaf_channels=inputs.leaf_channels.shape[1],
+            n_trees=int(self.n_trees),
+            min_node_size=int(self.min_node_size),
+            plan=plan,
+            most_categories=max(map(len, categories.values())) if categories else None,
+        )
+        return plan_memory(
+            need,
+            memory_limit=None if self.memory_limit is None else int(self.memory_limit),
+            n_trees=int(self.n_trees),
+            tree_rows=plan.rows_per_tree(inputs.n_rows),
+            n_threads=n_threads,
+        )
+
+    def _check_instances(self) -> None:
+        for name in ("statistic", "guard", "leaf_curve"):
+            given = getattr(self, name)
+            if isinstance(given, type):
+                raise TypeError(
+                    f"The {name!r} parameter of CurveForest must be an instance. "
+                    f"Got the class {given.__name__} instead."
+                )
+
+    def _check_rules(self, inputs: GrowthInputs, leaf_curve: LeafCurve) -> None:
+        """Check what no single parameter can tell."""
+        self._mtry(inputs.table.n_features)
+        leaf_curve.check_width(inputs.leaf_channels.shape[1])
+        if self.bag_size > 1 and self.sampling == "subsample" and self.sample_fraction > 0.5:
+            raise ValueError(
+                "The 'sample_fraction' parameter of CurveForest must be at most 0.5 with "
+                f"'bag_size' above 1: bags are half-samples. Got {self.sample_fraction} instead."
+            )
+        if inputs.grows is not None and self.honesty != "none":
+            raise ValueError(
+                "The 'honesty' parameter of CurveForest must be 'none' when fit is told which rows "
+                f"grow. Got {self.honesty!r} instead."
+            )
+        if inputs.grows is not None and inputs.weights is not None:
+            for side, purpose in ((inputs.grows, "grow trees"), (~inputs.grows, "fill leaves")):
+                if not inputs.weights[side].any():
+                    raise ValueError(
+                        f"The 'grows' parameter of fit must leave rows of positive weight to "
+                        f"{purpose}. Got none instead."
+                    )
+        if self.zeta > 0:
+            wanted = 2 if self.positivity == "mixture" else 1
+            got = 0 if inputs.spread is None else inputs.spread.shape[1]
+            if got != wanted:
+                raise ValueError(
+                    f"The 'spread' parameter of fit must have {wanted} columns when 'zeta' is "
+                    f"above 0 and positivity={self.positivity!r}. "
+                    f"Got {got if got else 'None'} instead."
+                )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _marks(categories: Categories, n_features: int) -> NDArray[np.uint8] | None:
+    """Return 1 for each categorical feature; None where there is none."""
+    if not categories:
+        return None
+    marks = np.zeros(n_features, np.uint8)
+    marks[list(categories)] = 1
+    return marks

@@ -1,0 +1,1 @@
+"""Growth: the frontier, the grower, the node table, and where rows live."""

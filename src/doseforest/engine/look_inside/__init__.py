@@ -1,0 +1,1 @@
+"""A look inside a finished forest: importance, and trees as text."""

@@ -1,0 +1,1 @@
+"""Splits: curve distances, split statistics, guards and the split search."""

@@ -1,1 +1,0 @@
-"""Engines: where rows live and how their histograms are summed."""

@@ -1,0 +1,1 @@
+"""Average curves of the training population, doubly robust."""

@@ -1,0 +1,143 @@
+"""Average curves of a fitted forest: doubly robust, with weights chosen once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.smoothing.kernels import Kernel
+from doseforest.doses.vectors import plain_doses
+from doseforest.estimator.averages.average_curves import (
+    AverageDoseResponse,
+    AverageEffect,
+    UnitsAverage,
+    average_of_units,
+    centred_influence,
+    residual_influence,
+)
+from doseforest.estimator.chosen_bandwidths import choose_bandwidth
+from doseforest.estimator.fit_plan import FitPlan, dose_kernel
+from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
+from doseforest.estimator.weighting import weigh_treatments
+from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Averager:
+    """What averages are made of, apart from the curves."""
+
+    parts: tuple[TrainedPart, ...]
+    residual: FloatArray  # (n_rows,) outcome less the out-of-bag curve at the observed dose
+    weights: TreatmentWeights
+    strength: float  # share of the correction by residuals
+    kernel: str | Kernel
+    bandwidth: float
+    error_bandwidth: float  # of standard errors
+
+    def average_curve(
+        self, doses: FloatArray, *, bias_correction: bool = False
+    ) -> AverageDoseResponse:
+        """Average outcome at each dose with standard errors.
+
+        Without bias correction the values are those of least estimated error: share and bandwidth
+        of the correction by residuals trade bias for noise. With it the correction is made in
+        full, by local parabolas with a bandwidth that is at most the rule of thumb's; doses of
+        several components have planes still, and levels need no smoothing.
+        """
+        smooth = self.kernel != "exact"
+        bandwidth = self._narrow if bias_correction else self.bandwidth
+        found = self._averaged(doses, np.eye(len(doses)), bias_correction)
+        return AverageDoseResponse(
+            plain_doses(doses),
+            found.mean,
+            found.error,
+            found.covariance,
+            degrees=found.degrees,
+            bandwidth=bandwidth if smooth else None,
+            method="bias_corrected" if bias_correction else "least_error",
+        )
+
+    def average_effect(
+        self, dose: Any, baseline: Any, *, bias_correction: bool = False
+    ) -> AverageEffect:
+        """Average outcome at a dose less that at the baseline."""
+        both, contrast = np.array([baseline, dose]), np.array([[-1.0], [1.0]])
+        found = self._averaged(both, contrast, bias_correction)
+        return AverageEffect(float(found.mean[0]), float(found.error[0]), float(found.degrees[0]))
+
+    def scores(self, doses: FloatArray) -> FloatArray:
+        """Doubly robust scores of the units, (n_rows, n_doses).
+
+        Out-of-bag curves plus what the unit's own residual says, in full: given the covariates
+        their mean is mu(t, x) where the curves or the weights are right.
+        """
+        curves, _ = out_of_bag(self.parts, doses)
+        return curves + self._said(doses, degree=1)
+
+    @property
+    def _narrow(self) -> float:
+        """The bandwidth of a curve that is not known."""
+        return min(self.bandwidth, self.error_bandwidth)
+
+    def _averaged(
+        self, doses: FloatArray, contrasts: FloatArray, bias_correction: bool
+    ) -> UnitsAverage:
+        """Contrasts (n_doses, k) of the average curve with their errors.
+
+        The noise of the outcomes is in the curves too, however little of the correction is made
+        and however wide its bandwidth: standard errors are those of the whole correction with the
+        bandwidth of a curve that is not known.
+        """
+        rows = self.parts[0].rows
+        curves, _ = out_of_bag(self.parts, doses)
+        scores = curves + self._said(doses, degree=2 if bias_correction else 1)
+        found = average_of_units(scores @ contrasts, rows.weights, rows.ids)
+        if bias_correction:
+            return found
+        chosen = curves + self.strength * self._corrections(doses)
+        return replace(found, mean=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
+
+    def _said(self, doses: FloatArray, degree: int) -> FloatArray:
+        """What residuals add at each dose, in full, with each unit's part in its error."""
+        rows = self.parts[0].rows
+        mean, said = centred_influence(
+            rows.dose,
+            self.residual,
+            doses,
+            kernel=self.kernel,
+            bandwidth=self._narrow,
+            treatment_weights=self.weights.r,
+            weights=rows.weights,
+            degree=degree,
+        )
+        return mean + said
+
+    def _corrections(self, doses: FloatArray) -> FloatArray:
+        rows = self.parts[0].rows
+        return residual_influence(
+            rows.dose,
+            self.residual,
+            doses,
+            kernel=self.kernel,
+            bandwidth=self.bandwidth,
+            treatment_weights=self.weights.r,
+            weights=rows.weights,
+        )
+
+
+def prepare_averages(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Averager:
+    """Choose treatment weights and a bandwidth for what the curves leave of the outcomes."""
+    rows = parts[0].rows
+    _, observed = out_of_bag(parts, plan.grid[:1])
+    residual = rows.y - observed
+    choice = weigh_treatments(rows, residual, plan)
+    kernel, smooth = dose_kernel(rows, plan)
+    bandwidth = usual = 1.0
+    if smooth:
+        r = choice.chosen.r
+        bandwidth = choose_bandwidth(plan.average_bandwidth, rows, residual, kernel, r)
+        usual = choose_bandwidth("rule_of_thumb", rows, residual, kernel, r)
+    return Averager(parts, residual, choice.chosen, choice.strength, kernel, bandwidth, usual)

@@ -1,0 +1,1 @@
+"""The forest of intervals: many small bags beside the forest that answers."""

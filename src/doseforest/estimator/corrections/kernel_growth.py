@@ -1,0 +1,90 @@
+"""What both kernel corrections share: settings, bandwidth, and growth on curves over a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import Array, DoseArray, FloatArray
+from doseforest.doses.smoothing.kernels import Kernel
+from doseforest.doses.smoothing.smoother_inputs import checked_kernel
+from doseforest.doses.vectors import dose_columns, is_record
+from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.splits.distances import trapezoid_weights
+from doseforest.estimator.training_rows import TrainingRows
+
+LEAF_SIZES = (20, 60, 200)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """How a kernel correction is fitted."""
+
+    kernel: str | Kernel = "epanechnikov"
+    bandwidth: float | None = None  # None: by the spread of the doses
+    leaf_sizes: tuple[int, ...] = LEAF_SIZES  # of the published form: the first
+    distance: str = "l2"
+    growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
+    seed: int = 0
+
+
+def dose_quadrature(grid: FloatArray, kernel: str | Kernel) -> FloatArray:
+    """Weights of the doses of a grid in an integral, of sum 1; levels count alike.
+
+    >>> dose_quadrature(np.array([0.0, 1.0, 4.0]), "epanechnikov")
+    array([0.125, 0.5  , 0.375])
+    >>> dose_quadrature(np.array([0.0, 4.0]), "exact")
+    array([0.5, 0.5])
+    """
+    levels = checked_kernel(kernel).support == 0
+    weights = np.ones(len(grid)) if levels else _grid_weights(grid)
+    shares: FloatArray = weights / weights.sum()
+    return shares
+
+
+def _grid_weights(grid: DoseArray) -> FloatArray:
+    """Trapezoid weights, multiplied over the components of a grid."""
+    if not is_record(grid):
+        return trapezoid_weights(grid)
+    weights = np.ones(len(grid))
+    for column in dose_columns(grid):
+        axis, places = np.unique(column, return_inverse=True)
+        if len(axis) > 1:
+            weights *= trapezoid_weights(axis)[places]
+    return weights
+
+
+def grow_curves(
+    rows: TrainingRows,
+    curves: Array,
+    leaf_channels: Array,
+    grid: FloatArray,
+    settings: KernelSettings,
+    leaf_size: int,
+) -> CurveForest:
+    """Grow a forest on the rows' curves, each less its mean over the doses.
+
+    What is left is the shape: effects are differences along a curve, and a level that is the
+    outcome model's to explain would only draw splits. The mean is a steadier thing to take off
+    than the value at the baseline, the noisiest point of a curve.
+    """
+    quadrature = dose_quadrature(grid, settings.kernel)
+    forest = CurveForest(
+        min_node_size=leaf_size,
+        distance=settings.distance,
+        random_state=(settings.seed + leaf_size) % 2**32,
+        **settings.growth,
+    )
+    return forest.fit(
+        rows.effect_features,
+        curves - (curves @ quadrature)[:, None],
+        doses=None if is_record(grid) else grid,
+        quadrature=quadrature,
+        leaf_channels=leaf_channels,
+        sample_weight=rows.weights,
+        groups=rows.ids,
+        grows=rows.grows,
+    )

@@ -1,0 +1,253 @@
+"""Algorithm 1 of the GCF paper as printed: trees on one half, the outcomes of the other in leaves.
+
+It is kept to be compared with. Nuisances and splits share their rows without cross-fitting, the
+published curves are unstable where the dose hardly varies given the covariates, and leaves average
+raw outcomes at doses that may be far from t: local constants, biased most at the baseline, which
+lies on the edge, and confounded inside a leaf. docs/paper-mode.md lists every reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import CHANNEL_DTYPE, Array, FloatArray
+from doseforest.base.stopwatch import Stopwatch
+from doseforest.doses.smoothing.boundary import normalised_kernel
+from doseforest.doses.smoothing.kernel_channels import kernel_channels
+from doseforest.doses.smoothing.kernels import GaussianKernel, Kernel
+from doseforest.doses.smoothing.smoother_inputs import checked_kernel
+from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.forest import Forest
+from doseforest.engine.splits.distances import DistanceFunction, trapezoid_weights
+from doseforest.engine.splits.ratio_splits import SplitByRatioSlopes
+from doseforest.engine.splits.split_statistics import SplitRecipe
+from doseforest.estimator.corrections.fitted_correction import FittedCorrection
+from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
+from doseforest.estimator.corrections.paper_leaves import filled_with_averages
+from doseforest.estimator.corrections.published_kernels import AddedMeans, doubly_robust_curves
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+
+MOMENT_POINTS = 201  # doses over which moments of a density are integrated
+
+# From doses to pi-hat(t | X_i) of the rows that grow, (n_growing, n_doses).
+DensityOfRows = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSettings:
+    """How Algorithm 1 is run; the paper's names in brackets."""
+
+    baseline: float  # a dose of the grid, that theta is measured against
+    bandwidth: float  # h
+    kernel: str | Kernel = "gaussian"  # K
+    criterion: str = "theta"  # of CRITERIA
+    distance: str | DistanceFunction = "l2"  # D
+    zeta: float = 0.0
+    min_info_gain: float = 0.0
+    leaf_size: int = 20  # min.node.size
+    growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitColumns:
+    """What the rows that grow are split by."""
+
+    values: Array  # (n_growing, n_columns)
+    statistic: SplitRecipe | None  # how the columns are read; None: as mean curves
+
+
+def fit_paper(
+    rows: TrainingRows,
+    outcome: CrossFittedOutcome,
+    grid: FloatArray,
+    density: DensityOfRows,
+    settings: PaperSettings,
+    *,
+    n_threads: int = 1,
+    stopwatch: Stopwatch | None = None,
+    on_progress: Callable[[int], None] = lambda done: None,
+) -> FittedCorrection:
+    """Grow trees on Omega1 and fill their leaves with Omega2.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        With `grows`: Omega1 are the rows that grow, Omega2 the others.
+    outcome : CrossFittedOutcome
+        Its full model, fitted to Omega1, is mu-hat; nothing of it is out of fold.
+    grid : array of shape (n_doses,)
+        Ascending doses at which curves are compared and leaves hold averages.
+    density : callable
+        Values pi-hat(t | X_i) of Omega1, from a fit to Omega1.
+    on_progress : callable
+        Told after the forest.
+    """
+    stopwatch = Stopwatch() if stopwatch is None else stopwatch
+    assert rows.grows is not None  # the honest split was drawn
+    growing, filling = rows.where(rows.grows), rows.where(~rows.grows)
+    with stopwatch("curves"):
+        curves = outcome.full.curves(growing.X, grid, n_threads=n_threads)
+        columns = CRITERIA[settings.criterion](growing, curves, grid, density, settings)
+        spread = density_moments(density, grid, growing.dose, settings) if settings.zeta else None
+    grown = _grow(growing, columns, spread, grid, settings)
+    stopwatch.add(grown.seconds_)
+    on_progress(1)
+    with stopwatch("leaves"):
+        forest = _fill(grown.forest_, filling, grid, settings, n_threads)
+        means = forest.predict(rows.effect_features, n_jobs=n_threads).astype(CHANNEL_DTYPE)
+    report = {
+        "bandwidth": float(settings.bandwidth),
+        "growing_rows": growing.n_rows,
+        "filling_rows": filling.n_rows,
+    }
+    return FittedCorrection(
+        correction=PublishedCorrection(grid, forest),
+        added=AddedMeans(outcome, rows.X, grid, means),
+        report=(report,),
+    )
+
+
+def theta_columns(
+    rows: TrainingRows,
+    curves: FloatArray,
+    grid: FloatArray,
+    density: DensityOfRows,
+    settings: PaperSettings,
+) -> SplitColumns:
+    """Doubly robust curves less their value at the baseline: theta_C is their mean over a node.
+
+    Step 3: mu~(t, X_i) = mu-hat(t, X_i) + K_h(T_i - t) / pi-hat(t | X_i) (Y_i - mu-hat(t, X_i)).
+    """
+    robust = doubly_robust_curves(
+        curves,
+        rows.dose,
+        rows.y,
+        grid,
+        density(grid),
+        kernel=settings.kernel,
+        bandwidth=settings.bandwidth,
+    )
+    theta = robust - robust[:, [int(np.searchsorted(grid, settings.baseline))]]
+    return SplitColumns(theta.astype(CHANNEL_DTYPE), None)
+
+
+def pdrf_columns(
+    rows: TrainingRows,
+    curves: FloatArray,
+    grid: FloatArray,
+    density: DensityOfRows,
+    settings: PaperSettings,
+) -> SplitColumns:
+    """Sums behind Phi, the derivative of the kernel regression of raw outcomes in a node.
+
+    Step 5: Phi = sum K'Y / sum K - (sum KY)(sum K') / (sum K)^2 for a Gaussian kernel, and
+    differences of sum KY / sum K from dose to dose for all others, also those with a derivative.
+    """
+    derivative = isinstance(checked_kernel(settings.kernel), GaussianKernel)
+    columns = kernel_channels(
+        rows.dose,
+        rows.y,
+        grid,
+        settings.bandwidth,
+        settings.kernel,
+        derivative=derivative,
+        normalise=True,
+    )
+    return SplitColumns(columns, SplitByRatioSlopes(derivative=derivative))
+
+
+CriterionColumns = Callable[
+    [TrainingRows, FloatArray, FloatArray, DensityOfRows, PaperSettings], SplitColumns
+]
+CRITERIA: dict[str, CriterionColumns] = {"theta": theta_columns, "pdrf": pdrf_columns}
+
+
+def density_moments(
+    density: DensityOfRows, grid: FloatArray, dose: FloatArray, settings: PaperSettings
+) -> FloatArray:
+    """First two moments of pi-hat(. | X_i), (n_rows, 2); doses are counted from mid-range.
+
+    Their means over a node are the moments of the mixture of its rows' densities, of which
+    sigma(pi-hat) is the standard deviation.
+    """
+    if checked_kernel(settings.kernel).support == 0:  # levels with probabilities
+        points = np.unique(dose)
+        weights = np.ones(len(points))
+    else:
+        low, high = min(grid[0], dose.min()), max(grid[-1], dose.max())
+        points = np.linspace(low, high, MOMENT_POINTS)
+        weights = trapezoid_weights(points)
+    mass = density(points) * weights
+    total = mass.sum(axis=1, keepdims=True)
+    shares = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    centred = points - (points[0] + points[-1]) / 2
+    moments: FloatArray = shares @ np.column_stack([centred, centred**2])
+    return moments
+
+
+def _grow(
+    rows: TrainingRows,
+    columns: SplitColumns,
+    spread: FloatArray | None,
+    grid: FloatArray,
+    settings: PaperSettings,
+) -> CurveForest:
+    """Step 4: B trees on all of Omega1, each with its own draw of mtry features.
+
+    Delta = n1 n2 / nP * D(theta_1, theta_2) + zeta * sigma(pi-hat); a node stays a leaf where no
+    child may be as large as min.node.size, or Delta <= min.info.gain.
+    """
+    levels = checked_kernel(settings.kernel).support == 0 and columns.statistic is None
+    forest = CurveForest(
+        **{**settings.growth, "sample_fraction": 1.0, "honesty": "none", "mtry_scope": "tree"},
+        statistic=columns.statistic,
+        distance=settings.distance,
+        min_node_size=settings.leaf_size,
+        min_info_gain=settings.min_info_gain,
+        zeta=settings.zeta,
+        positivity="mixture",
+        random_state=settings.seed % 2**32,
+    )
+    return forest.fit(
+        rows.effect_features,
+        columns.values,
+        doses=grid,
+        quadrature=np.ones(len(grid)) if levels else None,
+        spread=spread,
+        sample_weight=rows.weights,
+    )
+
+
+def _fill(
+    forest: Forest,
+    rows: TrainingRows,
+    grid: FloatArray,
+    settings: PaperSettings,
+    n_threads: int,
+) -> Forest:
+    """Step 6: averages of the outcomes of Omega2 with T_i = t, read as kernel averages."""
+    kernel = _leaf_kernel(rows, grid, settings)
+    reached = kernel.any(axis=0)
+    if not reached.all():
+        raise ValueError(
+            "The 'doses' parameter must hold doses that the kernel reaches from some row that "
+            "fills leaves: raise 'bandwidth', lower 'honesty_fraction' or leave the dose out. "
+            f"Got {grid[~reached][0]:g} instead."
+        )
+    return filled_with_averages(forest, rows.effect_features, kernel, rows.y, n_threads)
+
+
+def _leaf_kernel(rows: TrainingRows, grid: FloatArray, settings: PaperSettings) -> FloatArray:
+    """Step 7: the kernel divided by its integral over [Tmin, Tmax], over t at a fixed T_i."""
+    ends = min(rows.dose.min(), grid[0]), max(rows.dose.max(), grid[-1])
+    kernel = normalised_kernel(
+        rows.dose, grid, settings.bandwidth, settings.kernel, support=ends, over="grid"
+    )
+    own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    return kernel * own[:, None]

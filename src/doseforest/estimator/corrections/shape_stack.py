@@ -1,0 +1,115 @@
+"""How much of each candidate correction is taken, judged by its shape, with a safety net."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from doseforest.base.dtypes import FloatArray, IntArray
+
+N_FOLDS = 5  # of rows left out when the gain is measured
+_FIRM = 1e4  # how firmly the shares are held to add up to 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeStack:
+    """Shares of candidates and what they gain out of bag."""
+
+    shares: FloatArray  # (n_candidates,) not negative, adding up to at most 1, shrunk
+    strength: float  # what the shares were multiplied by, in [0, 1]
+    t_value: float  # paired t of the drop in risk before shrinkage, on rows left out
+    risk: float  # mean squared residual without the correction
+    corrected_risk: float  # with it
+
+    def report(self, names: Sequence[str]) -> dict[str, Any]:
+        """Shares of the candidates that have one, and what they gain out of bag."""
+        shares = zip(names, self.shares.tolist(), strict=True)
+        return {
+            "shares": {name: share for name, share in shares if share > 0},
+            "strength": self.strength,
+            "t_value": self.t_value,
+            "risk": self.risk,
+            "corrected_risk": self.corrected_risk,
+        }
+
+
+def stack_shapes(
+    shapes: FloatArray,
+    target: FloatArray,
+    *,
+    weights: FloatArray | None = None,
+    clusters: IntArray | None = None,
+) -> ShapeStack:
+    """Regress residuals on out-of-bag shapes, then shrink by how sure the gain is.
+
+    Both are free of what the covariates alone explain, so that a candidate is judged by how the
+    curve bends, not by its level (the R-risk). The strength is max(0, 1 - 1 / t^2), t the paired
+    t-value of the drop in risk on rows that had no say in the shares: a correction that cannot be
+    told from noise is not made.
+
+    Parameters
+    ----------
+    shapes : array of shape (n_rows, n_candidates)
+        What each candidate adds to the outcome of each row, from trees that have not seen it,
+        less its mean given the covariates.
+    target : array of shape (n_rows,)
+        Residual of the outcome less its mean given the covariates.
+    weights : array of shape (n_rows,), optional
+    clusters : array of ints of shape (n_rows,), optional
+        Rows that are not independent share a number.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shapes = rng.normal(size=(1000, 2))
+    >>> target = 0.8 * shapes[:, 0] + rng.normal(size=1000)
+    >>> stack_shapes(shapes, target).shares.round(1)
+    array([0.8, 0. ])
+    """
+    root = np.ones(len(target)) if weights is None else np.sqrt(weights)
+    system = np.column_stack([shapes, target]) * root[:, None]
+    folds = (np.arange(len(target)) if clusters is None else clusters) % N_FOLDS
+    # The triangle of a QR factorisation has the same least squares problem in a few rows.
+    triangles = [np.linalg.qr(system[folds == fold], mode="r") for fold in range(N_FOLDS)]
+    shares = shares_up_to_one(triangles)
+    gain = np.empty(len(target))
+    for fold in range(N_FOLDS):
+        own = folds == fold
+        others = shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
+        gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others) ** 2
+    t_value = _t_value(gain * root**2, clusters)
+    strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
+    shares = strength * shares
+    left = (target - shapes @ shares) ** 2
+    return ShapeStack(
+        shares=shares,
+        strength=strength,
+        t_value=t_value,
+        risk=float(np.average(target**2, weights=root**2)),
+        corrected_risk=float(np.average(left, weights=root**2)),
+    )
+
+
+def shares_up_to_one(triangles: Sequence[Any]) -> FloatArray:
+    """Shares from the triangles of some rows, the target last."""
+    triangle = np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
+    columns, target = triangle[:, :-1], triangle[:, -1]
+    shares: FloatArray
+    shares, _ = nnls(columns, target)
+    if shares.sum() <= 1:
+        return shares
+    # On the border: a slack column takes the rest of a sum that is held to 1.
+    firm = _FIRM * max(float(np.abs(columns).max()), float(np.abs(target).max()))
+    bordered = np.vstack([columns, np.full((1, columns.shape[1]), firm)])
+    shares, _ = nnls(bordered, np.append(target, firm))
+    return np.asarray(shares / max(shares.sum(), 1.0))
+
+
+def _t_value(gain: FloatArray, clusters: IntArray | None) -> float:
+    sums = gain if clusters is None else np.bincount(clusters, weights=gain)
+    spread = float(sums.std(ddof=1)) * np.sqrt(len(sums))
+    return float(sums.sum()) / spread if spread > 0 else 0.0

@@ -1,0 +1,112 @@
+"""A single forest of curves with the effect API, for serving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.late import late
+from doseforest.doses.boxes import DoseBox, observed_support
+from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_own
+from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.doses.joint_interpolation import joint_interpolated
+from doseforest.doses.vectors import is_record, n_components
+from doseforest.engine.forest import Forest
+from doseforest.estimator.answer_frames import FramedAnswers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistilledForest(FramedAnswers, CurveEffects):
+    """Curves of one forest on a grid of doses, linear between them.
+
+    Made by `GeneralizedCausalForest.distill` or `load_forest`.
+    """
+
+    forest: Forest
+    baseline: Any  # a dose
+    error: float  # root mean square of what effects lose against the full model, out of bag
+    spread: float  # standard deviation of the full model's effects, to compare the error with
+    grid: DoseArray | None = None  # where doses have several components
+    output: str = "default"  # what answers come in, see `set_output`
+    support: DoseRange | DoseBox = field(init=False, repr=False)  # doses that it can be asked about
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "support", observed_support(self.doses))
+
+    @property
+    def doses(self) -> DoseArray:
+        """The grid."""
+        return np.array(self.forest.doses) if self.grid is None else self.grid
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return 1 if self.grid is None else n_components(self.grid)
+
+    def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
+        """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
+        table = self.forest.checked_table(X)
+        grid = self.doses
+        curves = self.forest.predict(table)
+        shown = grid
+        if doses is not None:
+            own = dose_table(doses, table.n_rows, n_components=self.n_components)
+            different = each_its_own(doses, self.n_components) and (own != own[:1]).any()
+            asked = own if different else own[:1]
+            check_doses(asked.ravel(), self.support)
+            curves = interpolated(grid, curves, asked)
+            shown = own if different else own[0]
+        framed: FloatArray = self._frame(curves, shown, X)
+        return framed
+
+    def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
+        """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""
+        start = self.baseline if baseline is None else baseline
+        named: FloatArray = self._series(CurveEffects.effect(self, X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = CurveEffects.partial_effect(self, X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
+
+    def effect_interval(self, X: Any, *doses: Any, **options: Any) -> NoReturn:
+        """Raise ValueError: a distilled forest has no intervals."""
+        raise ValueError(
+            "The 'inference' parameter must be 'bags' for intervals of units' effects; a distilled "
+            "forest has none. Ask the forest that it was distilled from, or save that one."
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file, atomically; see `load_forest`."""
+        late("doseforest.files.distilled_file:save_distilled_forest")(self, path)
+
+
+def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> FloatArray:
+    """Curves (n_units, ...) on a grid at doses, constant beyond the grid.
+
+    The doses are a row for each unit, or one row for all.
+
+    Examples
+    --------
+    >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
+    array([[1., 4.]])
+    """
+    shape = len(curves), doses.shape[1]
+    if is_record(grid):
+        return joint_interpolated(grid, curves, np.broadcast_to(doses, shape))
+    if len(grid) == 1:
+        return np.broadcast_to(curves, shape).copy()
+    right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)
+    share = np.clip((doses - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, 1.0)
+    if len(doses) == 1:
+        low, high = curves[:, right[0] - 1], curves[:, right[0]]
+    else:
+        low = np.take_along_axis(curves, right - 1, axis=1)
+        high = np.take_along_axis(curves, right, axis=1)
+    return low + share * (high - low)

@@ -1,0 +1,270 @@
+"""A fitted generalized causal forest without its training data: curves and what follows of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.late import late
+from doseforest.base.machine import thread_count
+from doseforest.data.categories import recoded
+from doseforest.data.feature_table import BlockSource, Categories, as_table
+from doseforest.doses.bases.dose_basis import IndicatorBasis, component_of
+from doseforest.doses.boxes import DoseBox
+from doseforest.doses.curve_effects import (
+    CurveEffects,
+    dose_table,
+    each_its_own,
+)
+from doseforest.doses.dose_slopes import check_positive, slope_doses
+from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.doses.vectors import components
+from doseforest.engine.forest import Forest
+from doseforest.estimator.answer_frames import FramedAnswers
+from doseforest.estimator.bags.unit_bags import UnitBags
+from doseforest.inference.changes.shift_effects import ShiftEffects
+from doseforest.inference.units.interval_methods import UnitIntervals
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.report.curve_views import CurveViews
+
+
+class Correction(Protocol):
+    """Corrects the curves of an outcome model."""
+
+    def curves(
+        self,
+        outcome: OutcomeModel,
+        X: FloatArray,
+        splits: FloatArray,
+        doses: FloatArray,
+        n_threads: int,
+    ) -> FloatArray:
+        """Corrected curves, shape (n_units, n_doses).
+
+        Parameters
+        ----------
+        outcome : OutcomeModel
+        X : array of shape (n_units, n_features)
+        splits : array of shape (n_units, n_effect_features)
+            The covariates that trees split on.
+        doses : array of shape (n_doses,) or (n_units, n_doses)
+        """
+
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """Each forest, and how much of what it says is added to the curves."""
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return the same correction with other forests in the place of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoCorrection:
+    """The outcome model's curves as they are."""
+
+    def curves(
+        self,
+        outcome: OutcomeModel,
+        X: FloatArray,
+        splits: FloatArray,
+        doses: FloatArray,
+        n_threads: int,
+    ) -> FloatArray:
+        """Curves of the outcome model."""
+        return outcome.curves(X, doses, n_threads=n_threads)
+
+    def forest_shares(self) -> list[tuple[Forest, float]]:
+        """No forests."""
+        return []
+
+    def with_forests(self, change: Callable[[Forest], Any]) -> Self:
+        """Return itself: there is nothing to change."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorrectedOutcome:
+    """An outcome model and its correction."""
+
+    outcome: OutcomeModel
+    correction: Correction
+
+
+class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, CurveEffects):
+    """What can be asked of a fitted forest; `_model` is the forest itself."""
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return self._model.n_components
+
+    @property
+    @abstractmethod
+    def _model(self) -> EffectForest:
+        """The fitted forest."""
+
+    def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
+        """Expected outcome of each unit at each dose, shape (n_units, n_doses).
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        doses : float, array of shape (n_doses,) or of shape (n_units, n_doses), optional
+            A grid for all units, or a row of doses for each; in the support of the training doses.
+            By default the forest's grid. Doses of several components have one axis more:
+            (n_doses, n_components) or (n_units, n_doses, n_components).
+
+        Returns
+        -------
+        array, or a frame with a column per dose where `set_output` says so
+        """
+        model = self._model
+        asked = model.doses if doses is None else doses
+        table = model.checked_table(X)
+        own = dose_table(asked, table.n_rows, n_components=model.n_components)
+        apart = each_its_own(asked, model.n_components)
+        check_doses(own.ravel() if apart else own[0], model.support)
+        out = np.empty(own.shape)
+        for first, block in table.blocks():
+            rows = slice(first, first + len(block))
+            out[rows] = model.curves(block, own[rows] if apart else own[0])
+        framed: FloatArray = self._frame(out, own if apart else own[0], X)
+        return framed
+
+    def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
+        """Theta: outcome at `dose` less outcome at `baseline`, shape (n_units,).
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        dose, baseline : float or array of shape (n_units,)
+            One dose for all units, or one for each; by default the forest's baseline.
+        """
+        start = self._model.baseline if baseline is None else baseline
+        named: FloatArray = self._series(super().effect(X, dose, start), "effect", X)
+        return named
+
+    def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
+        """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
+        slopes = super().partial_effect(X, first, second)
+        named: FloatArray = self._series(slopes, "partial_effect", X)
+        return named
+
+    def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
+        """Percent change of the outcome per percent change of the dose, shape (n_units,).
+
+        The slope is taken over 2.5 % of the range of doses on either side.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        dose : float or array of shape (n_units,)
+        component : int, optional
+            Which component changes, where a dose has several.
+        """
+        model = self._model
+        ends = slope_doses(model, dose, len(X), component)
+        asked = np.stack([ends.low, ends.middle, ends.high], axis=1)
+        curves = np.asarray(self.dose_response(X, asked))
+        check_positive(curves[:, 1], ends.middle)
+        slopes = (curves[:, 2] - curves[:, 0]) / ends.length
+        elasticities = components(ends.middle)[:, ends.place] * slopes / curves[:, 1]
+        named: FloatArray = self._series(elasticities, "elasticity", X)
+        return named
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectForest(EffectMethods):
+    """The dose-response curve of every unit.
+
+    Made by `GeneralizedCausalForest.fit` or `load_forest`.
+    """
+
+    parts: tuple[CorrectedOutcome, ...]  # averaged; two where halves were swapped
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    effect_columns: IntArray  # features that trees split on
+    doses: DoseArray  # (n_doses,) the default grid
+    baseline: Any  # a dose
+    support: DoseRange | DoseBox
+    bounded: bool  # outcomes are kept to [0, 1]
+    n_jobs: int | None = None
+    categories: Categories = field(default_factory=dict)  # labels of the categorical features
+    output: str = "default"  # what answers come in, see `set_output`
+    bags: UnitBags | None = None  # the forest of intervals, where it was asked for
+
+    @property
+    def _model(self) -> EffectForest:
+        return self
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return self.support.n_components
+
+    @property
+    def ranges(self) -> tuple[DoseRange, ...]:
+        """Range of each component of the doses."""
+        return self.support.ranges if isinstance(self.support, DoseBox) else (self.support,)
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to one file, atomically; see `load_forest`.
+
+        `n_jobs` stays behind: it belongs to a machine. An outcome model or a basis of the user's
+        own code is a TypeError.
+        """
+        late("doseforest.files.effect_file:save_effect_forest")(self, path)
+
+    def checked_table(self, X: Any) -> BlockSource:
+        """Units as blocks of rows with the features of the training table."""
+        table = as_table(
+            X, expected_names=self.feature_names, with_categories=bool(self.categories)
+        )
+        if table.n_features != self.n_features:
+            raise ValueError(
+                f"The 'X' parameter must have {self.n_features} features, as in fit: X has "
+                f"{table.n_features} features, but GeneralizedCausalForest is expecting "
+                f"{self.n_features} features as input."
+            )
+        return recoded(table, self.categories)
+
+    def checked_component(self, component: int | None) -> int:
+        """Place of the component that an elasticity is of, or ValueError.
+
+        Between levels nothing is known.
+        """
+        place = 0 if component is None and self.n_components == 1 else component
+        if type(place) is not int or not 0 <= place < self.n_components:
+            raise ValueError(
+                f"The 'component' parameter must be an int from 0 to {self.n_components - 1}, the "
+                f"component of the dose that changes. Got {component!r} instead."
+            )
+        levels = self.levels(place)
+        if levels:
+            raise ValueError(
+                "The 'dose' parameter must be a quantity for an elasticity. This forest knows the "
+                f"levels {list(levels)} alone: compare two of them by partial_effect, or fit it "
+                "with basis='legendre'."
+            )
+        return place
+
+    def levels(self, place: int = 0) -> tuple[float, ...]:
+        """Levels of a component of the dose that the forest knows nothing between, if any."""
+        bases = (getattr(part.correction, "basis", None) for part in self.parts)
+        parts = (component_of(basis, place) for basis in bases)
+        return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
+
+    def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
+        """Curves of checked units at checked doses, see `dose_response`; categories are codes."""
+        n_threads = thread_count(self.n_jobs)
+        splits = np.ascontiguousarray(X[:, self.effect_columns])
+        total = np.zeros((len(X), doses.shape[-1]))
+        for part in self.parts:
+            total += part.correction.curves(part.outcome, X, splits, doses, n_threads)
+        mean = total / len(self.parts)
+        return np.clip(mean, 0.0, 1.0) if self.bounded else mean

@@ -1,0 +1,146 @@
+"""What a fit is going to do, decided before anything is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.stopwatch import Stopwatch
+from doseforest.doses.bases.arms import has_arms
+from doseforest.doses.bases.dose_basis import BASES, Arms, DoseBasis, FittedBasis, Tensor
+from doseforest.doses.bases.tensor import component_basis
+from doseforest.doses.boxes import has_levels
+from doseforest.doses.grids import FEW_LEVELS, dose_sample
+from doseforest.doses.smoothing.kernels import Kernel
+from doseforest.doses.vectors import dose_columns, is_record, n_components
+from doseforest.estimator.honest_split import draw_honest_split
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
+
+
+def tell_nobody(done: int) -> None:
+    """Take word of progress and do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRules:
+    """What only the paper's Algorithm 1 asks for."""
+
+    alpha: float  # share of the rows in Omega1
+    baseline: float  # that theta is measured against
+    criterion: str  # of CRITERIA
+    zeta: float
+    min_info_gain: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitPlan:
+    """How the parts of a forest are fitted."""
+
+    fit_outcome: MemberFit
+    basis: FittedBasis
+    grid: DoseArray  # (n_doses,) doses of the kernel corrections
+    density: Any  # as the user gave it
+    kernel: str | Kernel
+    bandwidth: str | float | None  # of unit curves; None: what suits the correction
+    average_bandwidth: str | float
+    leaf_sizes: tuple[int, ...]
+    n_rounds: int
+    treatment_model: Any
+    distance: Any
+    growth: Mapping[str, Any]  # parameters of `CurveForest`
+    n_folds: int
+    n_repeats: int
+    swap: bool
+    paper: PaperRules | None  # of correction="paper"
+    seed: int
+    n_threads: int
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    on_progress: Callable[[int], None] = tell_nobody
+
+    def telling(self, on_progress: Callable[[int], None]) -> FitPlan:
+        """Return the same plan, with someone to tell of its steps."""
+        return replace(self, on_progress=on_progress)
+
+
+def fit_basis(recipe: str | DoseBasis, rows: TrainingRows) -> FittedBasis:
+    """Fit the dose functions; "auto" takes indicators of few levels, else polynomials and masses.
+
+    Examples
+    --------
+    >>> from doseforest.estimator.training_rows import check_training
+    >>> rows = check_training(np.zeros((40, 1)), np.zeros(40), np.arange(40) % 3)
+    >>> fit_basis("auto", rows)
+    IndicatorBasis(levels=(0.0, 1.0, 2.0), reference=0.0)
+    """
+    chosen: DoseBasis
+    if not isinstance(recipe, str):
+        chosen = recipe
+    elif is_record(rows.dose):
+        chosen = _joint_basis(recipe, rows.dose)
+    else:
+        chosen = component_basis(rows.dose, rows.weights) if recipe == "auto" else BASES[recipe]()
+    return chosen.fit(rows.dose, rows.weights)
+
+
+def _joint_basis(recipe: str, dose: DoseArray) -> DoseBasis:
+    """Arms with doses of their own, or products of functions of each component."""
+    if recipe == "arms" or (recipe == "auto" and has_arms(dose)):
+        return Arms()
+    if recipe in ("auto", "tensor"):
+        return Tensor()
+    return Tensor(tuple(BASES[recipe]() for _ in range(n_components(dose))))
+
+
+def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
+    """The kernel over doses, and whether it smooths: a dose of few levels is matched exactly."""
+    smooth = not has_levels(rows.dose, rows.weights) and plan.kernel != "exact"
+    return (plan.kernel if smooth else "exact"), smooth
+
+
+def check_levels(rows: TrainingRows, folds: IntArray) -> None:
+    """Raise ValueError where a model without some fold would never see a level of the dose."""
+    for column in dose_columns(rows.dose):
+        _check_component(column, rows.weights, folds)
+
+
+def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArray) -> None:
+    levels, _ = dose_sample(dose, weights).levels()
+    if len(levels) > FEW_LEVELS:
+        return
+    for fold in range(int(folds.max()) + 1):
+        missing = np.setdiff1d(levels, dose[(folds >= 0) & (folds != fold)])
+        if len(missing):
+            held = int((dose == missing[0]).sum())
+            raise ValueError(
+                "The 'treatment' parameter must have every level in the rows outside each of the "
+                f"'n_folds' folds. Got level {missing[0]:g} in {held} row(s), all in fold {fold}, "
+                "instead: leave that level out or merge it with its neighbour."
+            )
+
+
+def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, IntArray]]:
+    """Rows and folds (n_repeats, n_rows) of each part: one, or two with halves swapped."""
+    if plan.paper is not None:
+        grows = draw_honest_split(rows.ids, plan.paper.alpha, plan.seed)
+        return [(rows.growing_on(grows), _folds(rows, plan, grows))]
+    if not plan.swap:
+        return [(rows, _folds(rows, plan, np.ones(rows.n_rows, bool)))]
+    halves = draw_folds(rows.ids, 2, plan.seed)
+    return [
+        (rows.growing_on(halves == half), _folds(rows, plan, halves == half)) for half in (0, 1)
+    ]
+
+
+def _folds(rows: TrainingRows, plan: FitPlan, kept: NDArray[np.bool_]) -> IntArray:
+    """Folds of the kept rows, drawn once for every repeat; -1 for the others."""
+    drawn = np.full((plan.n_repeats, rows.n_rows), -1, np.int64)
+    for repeat in range(plan.n_repeats):
+        drawn[repeat, kept] = draw_folds(rows.ids[kept], plan.n_folds, plan.seed + 1 + repeat)
+        check_levels(rows, drawn[repeat])
+    return drawn

@@ -1,0 +1,607 @@
+"""GeneralizedCausalForest: from a table to the dose-response curve of every unit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from doseforest.base.dtypes import DoseArray
+from doseforest.base.machine import thread_count
+from doseforest.base.progress import ProgressBar
+from doseforest.data.binning import MAX_BINS
+from doseforest.doses.bases.dose_basis import BASES, DoseBasis
+from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
+from doseforest.doses.curve_effects import dose_table, each_its_own
+from doseforest.doses.grids import check_doses
+from doseforest.doses.smoothing.kernels import KERNELS, Kernel
+from doseforest.doses.vectors import is_record, plain_dose, plain_doses
+from doseforest.engine.forest import UnseenRowsWarning
+from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.estimator import unit_support
+from doseforest.estimator.answer_frames import EstimatorOutput
+from doseforest.estimator.bags.growing_bags import check_bags, grow_bags
+from doseforest.estimator.chosen_bandwidths import BANDWIDTH_RULES
+from doseforest.estimator.corrections.paper_algorithm import CRITERIA
+from doseforest.estimator.distilled_forest import DistilledForest
+from doseforest.estimator.distilling import distill
+from doseforest.estimator.early_checks import check_given, check_plan, warn_of_few_trees
+from doseforest.estimator.effect_forest import (
+    CorrectedOutcome,
+    EffectForest,
+    EffectMethods,
+    NoCorrection,
+)
+from doseforest.estimator.fit_parts import CORRECTIONS, fit_parts, n_steps
+from doseforest.estimator.fit_plan import FitPlan, fit_basis
+from doseforest.estimator.grid_and_baseline import choose_forest_baseline, choose_grid, support_grid
+from doseforest.estimator.paper_mode import PAPER, paper_rules
+from doseforest.estimator.trained_parts import mean_weights, reports
+from doseforest.estimator.training_rows import FeatureRoles, TrainingRows, check_training
+from doseforest.evaluation.risks import effect_risk
+from doseforest.inference.averages.average_queries import AverageQueries
+from doseforest.inference.trust_methods import TrustMethods
+from doseforest.nuisance.cross_fitting import MemberFit, is_binary
+from doseforest.nuisance.outcome.encoded_models import EncodedFit
+from doseforest.nuisance.outcome.outcome_stack import fit_members
+from doseforest.nuisance.outcome.regressor_model import RegressorFit
+from doseforest.nuisance.treatment.chained import any_learner, joint_support
+from doseforest.nuisance.treatment.density_registry import WEIGHTS
+from doseforest.nuisance.treatment.encoded_densities import with_categories
+from doseforest.nuisance.treatment.known_densities import Strata
+from doseforest.nuisance.treatment.location_scale import LocationScale
+from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
+from doseforest.report.dose_axes import dose_labels
+from doseforest.report.effect_views import EffectViews
+from doseforest.report.pictures import series_label
+
+
+class GeneralizedCausalForest(
+    EstimatorOutput,
+    AverageQueries,
+    EffectViews,
+    EffectMethods,
+    TrustMethods,
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Dose-response curves of units, by an outcome model that honest forests correct.
+
+    An outcome model gives every unit a curve; forests grown on doubly robust curves correct it
+    where the data say so, and are left out where they do not.
+
+    Parameters
+    ----------
+    n_trees : int, default=400
+        Trees of a round, shared by the leaf sizes.
+    correction : {"orthogonal", "stabilized", "kernel", "paper", "none"}, default="orthogonal"
+        How the outcome model is corrected: by residuals on residualised functions of the dose
+        (default), by weighted kernels, by the published kernel formula, or not at all. "paper" is
+        the published algorithm in every step, see `paper`.
+    outcome_model : "stack" or regressor, default="stack"
+        Model of the outcome given [X, T]: a stack of splines and boosted trees, or any
+        scikit-learn regressor (or classifier of a binary outcome).
+    treatment_model : regressor, optional
+        Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
+    density : str, array, callable or Strata, default="auto"
+        Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
+        "gaussian", "forest", "entropy", "permutation", "none"; "auto" picks by the estimated error
+        of the average curve. What is known of an experiment is used as it is, by "orthogonal" too:
+        the density of each row at its own dose, (n_rows,); the probability of each level, (n_rows,
+        n_levels); a function of (X, doses), X with the density features alone, categories in it as
+        their numbers, or text as its place among the labels of ``model_.categories``; or strata
+        within which the dose was randomised. NaN (a stratum of None) marks rows that were only
+        observed.
+    basis : "auto", str or DoseBasis, default="auto"
+        Functions of the dose that curves are corrected by, see `doseforest.doses.bases`.
+    min_node_size : int or sequence of ints, optional
+        Smallest number of growth rows in a leaf; several are stacked. By default what
+        suits the correction: 5, 15, 50 and 150 for "orthogonal". One for "paper".
+    n_rounds : int, default=2
+        Rounds of correction, for "orthogonal".
+    n_folds, n_repeats : int, default=4 and 1
+        Folds of cross-fitting; repeats with other folds are averaged.
+    honesty : {"tree", "forest", "swap", "none"}, default="tree"
+        Which rows grow and which fill leaves: halves of each tree's rows, of all rows, or of all
+        rows and then the other way round, with nuisances that have seen the growing half only (and
+        one round of correction).
+    honesty_fraction, sample_fraction : float, default=0.5 and 0.7
+        Share of a tree's rows that grow it (not with "swap": a half); share of all rows that a
+        tree sees, below 1: what is left out judges the correction (not with "paper": all rows).
+    mtry : int, float or "sqrt", optional
+        Features that a split may use; by default all. For "paper", features of a tree.
+    distance : str or callable, default="l2"
+        Distance between curves, for the kernel corrections and "paper".
+    criterion : {"theta", "pdrf"}, default="theta"
+        What nodes are compared by, for "paper": effects by doubly robust curves, or derivatives of
+        kernel regressions.
+    zeta : float, default=0.0
+        Weight of the spread of the treatment in a split's gain, for "paper".
+    min_info_gain : float, default=0.0
+        What a split must gain, for "paper".
+    kernel : str, default="epanechnikov"
+        For averages, kernel corrections and "paper".
+    bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
+        Of unit curves, for the kernel corrections and "paper"; by default what suits them: twice
+        the rule of thumb when stabilized, the rule of thumb as published.
+    average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
+        Of average curves.
+    doses : array of shape (n_doses,) or (n_doses, n_components), optional
+        Default grid of doses; by default 20 over the support, or the levels when there are few.
+    baseline : float or array of shape (n_components,), optional
+        Dose that effects are measured against; by default 0 where enough rows speak about it.
+    effect_features, controls, density_features : sequences of names or places, optional
+        Features that trees split on; features for the nuisances only; features that models of the
+        treatment see (what drives the treatment alone should not be among them).
+    max_bins : int, default=64
+        Of a number; categories have a bin each, up to 1,023.
+    categorical_features : sequence of names or places, optional
+        Columns whose whole numbers are codes of categories; text and categorical columns of a
+        frame are such without being named.
+    inference : {"bags"}, optional
+        Grow a forest for intervals beside the one that answers, see `effect_interval`: 2,000 small
+        trees in 100 bags. Answers stay the same.
+    n_jobs : int, optional
+        Threads; by default every core, or this task's share of them in a search of several jobs.
+        Never changes the result.
+    memory_limit : int, optional
+        Bytes that growth may take.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, for work over two seconds.
+    verbose : bool, default=False
+        Print the time of nuisances, curves, growth and leaves.
+    random_state : int, RandomState or None, optional
+
+    Attributes
+    ----------
+    model_ : EffectForest
+        What answers for new units, without the training data.
+    outcome_model_ : EffectForest
+        The outcome model alone, with the same methods.
+    outcome_weights_ : dict
+        Weights of the members of the outcome model; with swapped halves, their means.
+    rounds_ : tuple of dicts
+        What was chosen in each round of correction: shares, strength, gain; with swapped halves,
+        the half that grew it too.
+    treatment_means_ : str or None
+        Where the means of the dose functions given the covariates come from: "known", "partly
+        known" or "estimated"; None where the correction does not need them.
+    doses_, baseline_, support_
+        Default grid and baseline; lowest and highest dose of the training rows.
+    seconds_ : dict
+        Time by phase.
+
+    Examples
+    --------
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["randomised"].draw(n=500, seed=0)
+    >>> forest = GeneralizedCausalForest(n_trees=100, random_state=0)
+    >>> forest.fit(data.X, data.y, treatment=data.treatment).dose_response(data.X[:3]).shape
+    (3, 21)
+    >>> effects = forest.effect(data.X, dose=5.0, baseline=0.0)
+    >>> bool(np.corrcoef(effects, data.effect([5.0], baseline=0.0)[:, 0])[0, 1] > 0.8)
+    True
+    """
+
+    __metadata_request__fit = {"treatment": True, "sample_weight": True, "groups": True}
+    __metadata_request__score = {"treatment": True, "sample_weight": True, "groups": True}
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
+        "correction": [StrOptions(set(CORRECTIONS))],
+        "outcome_model": [StrOptions({"stack"}), HasMethods(["fit", "predict"])],
+        "treatment_model": [HasMethods(["fit", "predict"]), None],
+        "density": [StrOptions({"auto", *WEIGHTS}), "array-like", callable, Strata],
+        "basis": [StrOptions({"auto", *BASES}), HasMethods(["fit"])],
+        "min_node_size": [Interval(Integral, 1, 2**31, closed="left"), "array-like", None],
+        "n_rounds": [Interval(Integral, 1, 100, closed="both")],
+        "n_folds": [Interval(Integral, 2, 100, closed="both")],
+        "n_repeats": [Interval(Integral, 1, 1000, closed="both")],
+        "honesty": [StrOptions({"tree", "forest", "swap", "none"})],
+        "honesty_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "sample_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "mtry": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+            StrOptions({"sqrt"}),
+            None,
+        ],
+        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "criterion": [StrOptions(set(CRITERIA))],
+        "zeta": [Interval(Real, 0, None, closed="left")],
+        "min_info_gain": [Interval(Real, 0, None, closed="left")],
+        "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
+        "bandwidth": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions(set(BANDWIDTH_RULES)),
+            None,
+        ],
+        "average_bandwidth": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions(set(BANDWIDTH_RULES)),
+        ],
+        "doses": ["array-like", None],
+        "baseline": [Real, "array-like", None],
+        "effect_features": ["array-like", None],
+        "controls": ["array-like", None],
+        "density_features": ["array-like", None],
+        "max_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "categorical_features": ["array-like", None],
+        "inference": [StrOptions({"bags"}), None],
+        "n_jobs": [Interval(Integral, -1024, 1024, closed="both"), None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left"), None],
+        "progress": ["boolean", None],
+        "verbose": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 400,
+        *,
+        correction: Literal["orthogonal", "stabilized", "kernel", "paper", "none"] = "orthogonal",
+        outcome_model: Any = "stack",
+        treatment_model: Any = None,
+        density: Any = "auto",
+        basis: str | DoseBasis = "auto",
+        min_node_size: int | Sequence[int] | None = None,
+        n_rounds: int = 2,
+        n_folds: int = 4,
+        n_repeats: int = 1,
+        honesty: Literal["tree", "forest", "swap", "none"] = "tree",
+        honesty_fraction: float = 0.5,
+        sample_fraction: float = 0.7,
+        mtry: int | float | Literal["sqrt"] | None = None,
+        distance: str | DistanceFunction = "l2",
+        criterion: Literal["theta", "pdrf"] = "theta",
+        zeta: float = 0.0,
+        min_info_gain: float = 0.0,
+        kernel: str | Kernel = "epanechnikov",
+        bandwidth: str | float | None = None,
+        average_bandwidth: str | float = "leave_one_out",
+        doses: Any = None,
+        baseline: Any = None,
+        effect_features: Sequence[Any] | None = None,
+        controls: Sequence[Any] | None = None,
+        density_features: Sequence[Any] | None = None,
+        max_bins: int = 64,
+        categorical_features: Sequence[Any] | None = None,
+        inference: Literal["bags"] | None = None,
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        progress: bool | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.correction = correction
+        self.outcome_model = outcome_model
+        self.treatment_model = treatment_model
+        self.density = density
+        self.basis = basis
+        self.min_node_size = min_node_size
+        self.n_rounds = n_rounds
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.honesty = honesty
+        self.honesty_fraction = honesty_fraction
+        self.sample_fraction = sample_fraction
+        self.mtry = mtry
+        self.distance = distance
+        self.criterion = criterion
+        self.zeta = zeta
+        self.min_info_gain = min_info_gain
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.average_bandwidth = average_bandwidth
+        self.doses = doses
+        self.baseline = baseline
+        self.effect_features = effect_features
+        self.controls = controls
+        self.density_features = density_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.inference = inference
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.progress = progress
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """The generalized causal forest as its paper prints it (Algorithm 1), to compare with.
+
+        One honest split of the sample, nuisances and trees on the first part without
+        cross-fitting, kernel averages of the second part's outcomes in the leaves. Where the paper
+        gives no value a plain one is taken; docs/paper-mode.md lists what is printed and how it is
+        read.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters of the forest in place of the paper's: ``honesty_fraction`` (alpha),
+            ``n_trees`` (B), ``mtry``, ``min_node_size``, ``min_info_gain``, ``zeta``,
+            ``distance`` (D: "l1", "l2", "linf"), ``criterion`` ("theta" or "pdrf"), ``kernel``,
+            ``bandwidth``, ``outcome_model``, ``density``, …
+
+        Examples
+        --------
+        >>> forest = GeneralizedCausalForest.paper(distance="l1", random_state=0)
+        >>> forest.correction, forest.distance, forest.kernel
+        ('paper', 'l1', 'gaussian')
+        """
+        return cls(**{**PAPER, **overrides})
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Fit the outcome model, then grow what corrects it.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            numpy, pandas or polars; NaN and null are missing values. Text and categorical columns
+            of a frame, and the columns of ``categorical_features``, are categories: forests split
+            them by sets, nuisances and regressors of the user's own see numbers in their place.
+        y : array of shape (n_rows,)
+            Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
+        treatment : array of shape (n_rows,) or (n_rows, n_components)
+            Observed doses; up to three components, as two discounts, or an arm and its dose.
+        sample_weight : array of shape (n_rows,), optional
+            A row of weight 0 is as good as absent.
+        groups : array of shape (n_rows,), optional
+            Rows of a group share a fold and enter a tree together.
+        """
+        self._validate_params()
+        check_given(treatment, "fit")
+        roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
+        rows = check_training(
+            X,
+            y,
+            treatment,
+            sample_weight=sample_weight,
+            groups=groups,
+            roles=roles,
+            categorical_features=self.categorical_features,
+        )
+        if has_levels(rows.dose, rows.weights):
+            levels, shares = distinct_doses(rows.dose, rows.weights)
+            unit_support.warn_of_rare_levels(levels, shares * rows.n_rows)
+        support = observed_support(rows.dose, rows.weights)
+        check_plan(rows, self)
+        baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
+        grid = choose_grid(rows, self.doses, baseline)
+        doses = support_grid(rows, baseline) if is_record(rows.dose) else grid
+        plan = self._plan(rows, doses, baseline)
+        check_bags(rows, self, plan)
+        warn_of_few_trees(rows, self, plan)
+        with (
+            warnings.catch_warnings(),
+            ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar,
+        ):
+            warnings.simplefilter("ignore", UnseenRowsWarning)  # said once, for all forests
+            parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
+            bags = None if self.inference is None else grow_bags(parts[0], plan)
+        with plan.stopwatch("overlap"):
+            grounds = joint_support(rows.dose, rows.weights)
+            self._ground = grounds if is_record(rows.dose) else grounds[0]
+            counts = rows.category_counts(rows.treatment_columns)
+            learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
+            self._overlap = learner.fit(
+                rows.treatment_features,
+                rows.dose,
+                weights=rows.weights,
+                seed=plan.seed,
+                n_threads=plan.n_threads,
+            )
+            unit_support.warn_of_poor_overlap(
+                self._overlap, rows.treatment_features, grid, self._ground
+            )
+        common: dict[str, Any] = {
+            "n_features": rows.X.shape[1],
+            "feature_names": rows.names,
+            "categories": rows.categories,
+            "effect_columns": rows.effect_columns,
+            "doses": grid,
+            "baseline": baseline,
+            "support": support,
+            "bounded": is_binary(rows.y, rows.weights),
+            "n_jobs": self.n_jobs,
+        }
+        self.model_ = EffectForest(tuple(part.corrected for part in parts), bags=bags, **common)
+        alone = (CorrectedOutcome(part.outcome.full, NoCorrection()) for part in parts)
+        self.outcome_model_ = EffectForest(tuple(alone), **common)
+        self.outcome_weights_ = mean_weights(parts)
+        self.rounds_ = reports(parts)
+        self.treatment_means_ = parts[0].fitted.treatment_means
+        self.doses_, self.support_ = plain_doses(grid), support
+        self.baseline_ = np.array(plain_dose(baseline)) if is_record(grid) else baseline
+        self.seconds_ = plan.stopwatch.seconds
+        self.n_features_in_ = rows.X.shape[1]
+        if rows.names is not None:
+            self.feature_names_in_ = np.array(rows.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self._parts, self._fit_plan = parts, plan
+        self._labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
+        self._forget_averages()
+        if self.verbose:
+            print(plan.stopwatch.report())
+        return self
+
+    def supported(self, X: Any, doses: Any = None) -> NDArray[np.bool_]:
+        """Whether each unit could well have had each dose, shape (n_units, n_doses).
+
+        Where it could not, its curve is an extrapolation by the outcome model. A dose counts as
+        supported where its estimated density given the unit's covariates is at least 5 % of that
+        at the unit's likeliest dose.
+        """
+        check_is_fitted(self)
+        table = self.model_.checked_table(X)
+        given = self.model_.doses if doses is None else doses
+        asked = dose_table(given, table.n_rows, n_components=self.n_components)
+        apart = each_its_own(given, self.n_components)
+        check_doses(asked.ravel() if apart else asked[0], self.model_.support)
+        out = np.empty(asked.shape, bool)
+        for first, block in table.blocks():
+            rows = slice(first, first + len(block))
+            out[rows] = self._supported_rows(block, asked[rows] if apart else asked[0])
+        framed: NDArray[np.bool_] = self._frame(out, asked if apart else asked[0], X)
+        return framed
+
+    def distill(
+        self, n_trees: int = 200, min_node_size: int = 5, *, verbose: bool = True
+    ) -> DistilledForest:
+        """One compact forest grown on the fitted curves, for serving; prints what it costs.
+
+        Parameters
+        ----------
+        n_trees, min_node_size : int
+            Of the compact forest.
+        verbose : bool, default=True
+            Print the loss: the root mean square difference of effects on the grid, out of bag.
+        """
+        check_is_fitted(self)
+        rows, plan = self._parts[0].rows, self._fit_plan
+        small = distill(
+            self.model_,
+            rows.X,
+            plan.grid,
+            weights=rows.weights,
+            n_trees=n_trees,
+            min_node_size=min_node_size,
+            seed=plan.seed,
+            n_jobs=self.n_jobs,
+        )
+        if verbose:
+            print(
+                f"The distilled forest's effects differ by {small.error:.4g} (root mean square, "
+                f"out of bag) from effects with a standard deviation of {small.spread:.4g}."
+            )
+        return small
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> float:
+        """Minus the R-risk of the curves on held-out rows: how well they bend, not their level.
+
+        What judges is fitted on these rows alone and is the same for every model, see
+        `doseforest.evaluation.effect_risk`. Doses beyond those of the training rows are taken for
+        the nearest of them. Scores of other rows cannot be compared: the noise of the outcomes is
+        in them.
+
+        Parameters
+        ----------
+        X, y, treatment, sample_weight, groups
+            As in `fit`, of rows that the forest has not seen.
+        """
+        check_is_fitted(self)
+        check_given(treatment, "score")
+        risk = effect_risk(
+            self,
+            X,
+            y,
+            treatment,
+            sample_weight=sample_weight,
+            groups=groups,
+            categorical_features=self.categorical_features,
+            n_jobs=self.n_jobs,
+        )
+        return -risk.value
+
+    def save(self, path: str | Path) -> None:
+        """Write what answers for new units to one file; `doseforest.load_forest` reads it."""
+        check_is_fitted(self)
+        self.model_.save(path)
+
+    @property
+    def treatment_weights_(self) -> TreatmentWeights:
+        """The weights of averages: name, scores of all candidates, and r of each weighted row."""
+        return self._averages().weights
+
+    def _supported_rows(self, X: NDArray[np.float64], doses: DoseArray) -> NDArray[np.bool_]:
+        seen = X[:, self._parts[0].rows.treatment_columns]
+        return unit_support.supported(self._overlap, seen, doses, self._ground)
+
+    @property
+    def _model(self) -> EffectForest:
+        check_is_fitted(self)
+        return self.model_
+
+    def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
+        sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
+        fit_outcome: MemberFit = fit_members
+        if not isinstance(self.outcome_model, str):
+            fit_outcome = RegressorFit(self.outcome_model)
+        counts = rows.category_counts()
+        honesty = "none" if self.honesty == "swap" else self.honesty
+        return FitPlan(
+            fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
+            basis=fit_basis(self.basis, rows),
+            grid=grid,
+            density=self.density,
+            kernel=self.kernel,
+            bandwidth=self.bandwidth,
+            average_bandwidth=self.average_bandwidth,
+            leaf_sizes=sizes,
+            # Growth of a second round would see outcomes of the filling half, through the first.
+            n_rounds=1 if self.honesty == "swap" else int(self.n_rounds),
+            treatment_model=self.treatment_model,
+            distance=self.distance,
+            growth={
+                "n_trees": max(1, round(self.n_trees / kind.n_sizes(sizes))),
+                "sample_fraction": float(self.sample_fraction),
+                "honesty": honesty,
+                "honesty_fraction": float(self.honesty_fraction),
+                "mtry": self.mtry,
+                "max_bins": int(self.max_bins),
+                "categorical_features": list(rows.category_counts(rows.effect_columns)),
+                "n_jobs": self.n_jobs,
+                "memory_limit": self.memory_limit,
+                "progress": False,
+            },
+            n_folds=int(self.n_folds),
+            n_repeats=int(self.n_repeats),
+            swap=self.honesty == "swap",
+            paper=paper_rules(self, baseline),
+            seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
+            n_threads=thread_count(self.n_jobs),
+        )
+
+    def _leaf_sizes(self) -> tuple[int, ...]:
+        if self.min_node_size is None:
+            return CORRECTIONS[self.correction].leaf_sizes
+        sizes = np.atleast_1d(np.asarray(self.min_node_size))
+        if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not len(sizes) or sizes.min() < 1:
+            raise ValueError(
+                "The 'min_node_size' parameter of GeneralizedCausalForest must be one or more ints "
+                f"of at least 1. Got {self.min_node_size!r} instead."
+            )
+        return tuple(np.unique(sizes).tolist())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

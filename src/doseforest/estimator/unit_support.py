@@ -1,0 +1,111 @@
+"""Whether units could have had a dose, and what is said where hardly any could."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.vectors import dose_text
+from doseforest.nuisance.treatment.chained import ChainedDensity, along_chain
+from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
+from doseforest.nuisance.treatment.dose_support import DoseSupport
+
+SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
+FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out
+FEWEST_AT_LEVEL = 20
+N_SHOWN = 101  # doses among which the likeliest is looked for
+
+
+class OverlapWarning(UserWarning):
+    """Some doses are next to impossible for most units."""
+
+
+def supported(
+    density: ConditionalDensity, X: FloatArray, doses: DoseArray, ground: Any
+) -> NDArray[np.bool_]:
+    """Whether each unit could well have had each dose, shape (n_units, n_doses).
+
+    A dose is supported where its density given the unit's covariates is at least 5 % of that at
+    the unit's likeliest dose: for a normal dose, within 2.4 standard deviations. A point mass, or a
+    level, is compared by its probability with the unit's likeliest one and with all other doses
+    together. Doses a little outside the observed ones count as the nearest of them.
+    Of several components each must be, given those before it.
+    """
+    if isinstance(density, ChainedDensity):
+        parts, grounds = density.parts, ground
+
+        def part(place: int, units: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
+            return supported(parts[place], units, values, grounds[place])
+
+        every: NDArray[np.bool_] = np.all(along_chain(X, doses, part), axis=0)
+        return every
+    asked = within(ground, doses)
+    masses = np.array(ground.masses)
+    shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
+    rest = 1 - shares.sum(axis=1, keepdims=True)
+    likeliest = np.maximum(shares.max(axis=1, keepdims=True), rest)
+    values = density.density(X, asked)
+    between = np.linspace(ground.low, ground.high, N_SHOWN)
+    between = between[~np.isin(between, masses)]
+    peak = density.density(X, between).max(axis=1, keepdims=True)
+    continuous = (values >= SUPPORTED_SHARE * peak) & (rest >= SUPPORTED_SHARE * likeliest)
+    flags: NDArray[np.bool_] = np.where(
+        np.isin(asked, masses), values >= SUPPORTED_SHARE * likeliest, continuous
+    )
+    return flags
+
+
+def within(ground: DoseSupport, doses: FloatArray) -> FloatArray:
+    """Doses that can be asked about: a mass as it is, others drawn into the range beside masses.
+
+    >>> within(DoseSupport(1.0, 9.0, (0.0,), True), np.array([0.0, 0.5, 9.5]))
+    array([0., 1., 9.])
+    """
+    drawn: FloatArray = np.where(
+        ground.at_mass(doses), doses, np.clip(doses, ground.low, ground.high)
+    )
+    return drawn
+
+
+def warn_of_poor_overlap(
+    density: ConditionalDensity, X: FloatArray, grid: DoseArray, ground: Any
+) -> None:
+    """Warn of the doses that fewer than a tenth of the units could have had."""
+    warn_of_unsupported(grid, supported(density, X, grid, ground).mean(axis=0), stacklevel=4)
+
+
+CURE = (
+    "Give 'doses' that leave them out, look at supported(X, doses), or name in 'density_features' "
+    "only covariates that also drive the outcome."
+)
+
+
+def warn_of_unsupported(
+    grid: DoseArray, shares: FloatArray, stacklevel: int = 3, cure: str = CURE
+) -> None:
+    """Warn of doses by the shares of the units that could have had them."""
+    poor = grid[shares < FEWEST_SUPPORTED]
+    if len(poor):
+        named = ", ".join(map(dose_text, poor[:5])) + (", …" if len(poor) > 5 else "")
+        warnings.warn(
+            f"Fewer than {FEWEST_SUPPORTED:.0%} of the units could have had the dose(s) {named}: "
+            f"there the curves of the others are extrapolated by the outcome model. {cure}",
+            OverlapWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_rare_levels(levels: DoseArray, counts: FloatArray) -> None:
+    """Warn of levels that few rows have."""
+    rare = levels[counts < FEWEST_AT_LEVEL]
+    if len(rare):
+        warnings.warn(
+            f"The level(s) {', '.join(map(dose_text, rare[:5]))} of the treatment have "
+            f"fewer than {FEWEST_AT_LEVEL} rows each; their effects will be mostly guesswork. "
+            "Merge them with their neighbours.",
+            stacklevel=3,
+        )

@@ -1,0 +1,1 @@
+"""Models and policies as files: one container, a reader for each kind."""

@@ -1,0 +1,236 @@
+"""An effect forest as plain values and named arrays, and back with checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import MAX_FEATURES, Array, IntArray
+from doseforest.data.feature_table import Categories
+from doseforest.doses.boxes import DoseBox
+from doseforest.doses.grids import SUPPORT_SLACK, DoseRange
+from doseforest.doses.stored_values import FLOATS, INTEGERS
+from doseforest.doses.vectors import MAX_COMPONENTS, n_components, plain_dose, plain_doses
+from doseforest.engine.stored_categories import read_categories, store_categories
+from doseforest.estimator.bags.stored_bags import outcome_prefix, read_bags, store_bags
+from doseforest.estimator.bags.unit_bags import UnitBags
+from doseforest.estimator.corrections.kernel_curves import PublishedCorrection, StabilizedCorrection
+from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
+from doseforest.estimator.corrections.stored_corrections import (
+    CHECKS,
+    read_correction,
+    store_correction,
+)
+from doseforest.estimator.effect_forest import CorrectedOutcome, Correction, EffectForest
+from doseforest.files.forest_file import write_model
+from doseforest.nuisance.outcome.encoded_models import EncodedModel
+from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.nuisance.outcome.stored_outcome_models import (
+    outcome_components,
+    read_outcome_model,
+    store_outcome_model,
+)
+
+MOST_PARTS = 2  # halves, swapped
+MOST_FOLDS = 100_000  # of outcome models, over all repeats
+
+
+def save_effect_forest(model: EffectForest, path: str | Path) -> None:
+    """Write an effect forest to one file; an interrupted write leaves nothing behind.
+
+    Raises
+    ------
+    TypeError
+        The outcome model or the basis of the dose is the user's own code.
+    """
+    try:
+        metadata, arrays = store_effect_forest(model)
+    except TypeError as error:
+        raise TypeError(
+            f"{error} What GeneralizedCausalForest.distill() returns can be saved in any case: it "
+            "is one forest of curves."
+        ) from error
+    write_model(path, "effect_forest", metadata, arrays)
+
+
+def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Take an effect forest apart into metadata, which is plain JSON, and named arrays."""
+    arrays: dict[str, Array] = {
+        "doses": np.asarray(plain_doses(model.doses), FLOATS),
+        "effect_columns": np.asarray(model.effect_columns, INTEGERS),
+    }
+    parts = []
+    for number, part in enumerate(model.parts):
+        outcome, own = store_outcome_model(part.outcome, f"parts/{number}/outcome")
+        correction, added = store_correction(part.correction, f"parts/{number}/correction")
+        parts.append({"outcome": outcome, "correction": correction})
+        arrays |= own | added
+    metadata: dict[str, Any] = {
+        "n_features": model.n_features,
+        "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "baseline": plain_dose(model.baseline),
+        "support": _plain_support(model.ranges),
+        "bounded": bool(model.bounded),
+        "parts": parts,
+    }
+    if model.categories:
+        metadata["categories"] = store_categories(model.categories)
+    if model.bags is not None:
+        metadata["bags"], own = store_bags(model.bags)
+        arrays |= own
+    return metadata, arrays
+
+
+def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> EffectForest:
+    """Put an effect forest together; ForestFileError if its parts do not fit."""
+    n_features = CHECKS.count(metadata, "n_features", 1, MAX_FEATURES)
+    names = metadata["feature_names"]
+    columns: IntArray = CHECKS.array(arrays, "effect_columns", INTEGERS, 1)
+    CHECKS.require(
+        len(columns) > 0
+        and columns[0] >= 0
+        and columns[-1] < n_features
+        and bool((columns[1:] > columns[:-1]).all()),
+        "has effect columns that are no features",
+    )
+    support = _support(metadata["support"])
+    doses = CHECKS.doses(arrays, "doses")
+    CHECKS.require(
+        n_components(doses) == support.n_components,
+        "has doses of other components than their range",
+    )
+    baseline = CHECKS.one_dose(metadata["baseline"], "baseline", support.n_components)
+    asked = np.append(doses, baseline)
+    CHECKS.require(bool(support.contains(asked, SUPPORT_SLACK).all()), "has doses out of range")
+    categories: Categories = {}
+    if "categories" in metadata:
+        categories = read_categories(metadata["categories"], n_features)
+    described = metadata["parts"]
+    CHECKS.require(
+        isinstance(described, list) and 1 <= len(described) <= MOST_PARTS, "has no parts"
+    )
+    return EffectForest(
+        parts=tuple(
+            _part(own, arrays, number, n_features, columns, categories, support.n_components)
+            for number, own in enumerate(described)
+        ),
+        n_features=n_features,
+        feature_names=None if names is None else CHECKS.names(names, n_features, "feature"),
+        effect_columns=columns,
+        doses=doses,
+        baseline=baseline,
+        support=support,
+        bounded=CHECKS.flag(metadata, "bounded"),
+        categories=categories,
+        bags=_bags(metadata, arrays, n_features, columns, categories, support.n_components),
+    )
+
+
+def _part(
+    described: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    number: int,
+    n_features: int,
+    columns: IntArray,
+    categories: Categories,
+    width: int,
+) -> CorrectedOutcome:
+    place = f"parts/{number}/outcome"
+    outcome = _outcome(described["outcome"], arrays, place, n_features, categories)
+    codes = _codes(columns, categories)
+    place = f"parts/{number}/correction"
+    correction = read_correction(described["correction"], arrays, place, len(columns), codes)
+    CHECKS.require(
+        {*outcome_components(outcome), *_correction_components(correction)} == {width},
+        "has parts for doses of other components",
+    )
+    return CorrectedOutcome(outcome, correction)
+
+
+def _outcome(
+    described: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    prefix: str,
+    n_features: int,
+    categories: Categories,
+) -> OutcomeModel:
+    """An outcome model of the forest's own features and categories."""
+    CHECKS.require(described["n_features"] == n_features, "has an outcome model of other features")
+    outcome = read_outcome_model(described, arrays, prefix)
+    encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
+    CHECKS.require(
+        {own.feature: own.n_codes for own in encodings}
+        == {feature: len(labels) for feature, labels in categories.items()},
+        "has an outcome model of other categories",
+    )
+    return outcome
+
+
+def _bags(
+    metadata: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    n_features: int,
+    columns: IntArray,
+    categories: Categories,
+    width: int,
+) -> UnitBags | None:
+    """The forest of intervals, where the file has one."""
+    if "bags" not in metadata:
+        return None
+    described = metadata["bags"]["outcomes"]
+    CHECKS.require(
+        isinstance(described, list) and 1 <= len(described) <= MOST_FOLDS,
+        "has no outcome models of folds",
+    )
+    outcomes = tuple(
+        _outcome(own, arrays, outcome_prefix(fold), n_features, categories)
+        for fold, own in enumerate(described)
+    )
+    CHECKS.require(
+        set().union(*map(outcome_components, outcomes)) == {width},
+        "has outcome models of folds for doses of other components",
+    )
+    return read_bags(
+        metadata["bags"],
+        arrays,
+        outcomes,
+        n_features=len(columns),
+        codes=_codes(columns, categories),
+        n_components=width,
+    )
+
+
+def _codes(columns: IntArray, categories: Categories) -> Categories:
+    """Codes of the categorical features that trees split on, by their places there."""
+    return {
+        place: tuple(range(len(categories[column])))
+        for place, column in enumerate(columns.tolist())
+        if column in categories
+    }
+
+
+def _correction_components(correction: Correction) -> Iterator[int]:
+    """Number of components of the doses that a correction is of, where it says so."""
+    if isinstance(correction, OrthogonalCorrection):
+        yield n_components(correction.projection.nodes)
+    elif isinstance(correction, StabilizedCorrection | PublishedCorrection):
+        yield n_components(correction.grid)
+
+
+def _plain_support(ranges: tuple[DoseRange, ...]) -> Any:
+    plain = [{"low": float(own.low), "high": float(own.high)} for own in ranges]
+    return plain if len(plain) > 1 else plain[0]
+
+
+def _support(described: Any) -> DoseRange | DoseBox:
+    several = isinstance(described, list)
+    ranges = tuple(
+        DoseRange(CHECKS.dose(own, "low"), CHECKS.dose(own, "high"))
+        for own in (described if several else [described])
+    )
+    CHECKS.require(all(own.low < own.high for own in ranges), "has no range of doses")
+    CHECKS.require(not several or 2 <= len(ranges) <= MAX_COMPONENTS, "has no range of doses")
+    return DoseBox(ranges) if several else ranges[0]

@@ -1,1 +1,0 @@
-"""Growth: curve distances, the split statistic, the split search and the grower."""

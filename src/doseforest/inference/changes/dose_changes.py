@@ -1,0 +1,188 @@
+"""Average changes of the outcome when doses change: shifts and derivatives, doubly robust.
+
+The score of a unit is sum_k c_k mu(d_k(T_i), X_i) + a(T_i, X_i) e_i: what the out-of-bag curves
+say, and the residual at the observed dose times the representer of the average. Their mean is
+root-n consistent where either the curves or the representer are right, and needs no dose that units
+could not have had: only doses a little away from their own. Standard errors know how scores differ
+between units, and by draws of folds what pairs of units add (`pairs`); curves are taken as given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.boxes import distinct_doses, has_levels
+from doseforest.doses.vectors import is_record, n_components
+from doseforest.estimator.assignment import Assignment
+from doseforest.estimator.averages.average_curves import around, average_of_units
+from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.trained_parts import TrainedPart, own_out_of_bag
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.estimator.weighting import conditional_density
+from doseforest.inference.changes.dose_moves import Contrast
+from doseforest.inference.changes.pairs import Variance, pair_variance, summed
+from doseforest.inference.changes.representers import FoldDraw, Representer, represent
+from doseforest.inference.changes.riesz import fit_riesz_terms
+from doseforest.inference.judgeable import require_out_of_bag
+from doseforest.inference.robust_regression import clusters_of
+from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.treatment.dose_support import dose_support
+from doseforest.nuisance.treatment.encoded_densities import encoded_table
+
+MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
+SEED_STEP = 101  # of draws; seeds within one differ by less
+
+
+@dataclass(frozen=True, slots=True)
+class AverageChange:
+    """The average change of the outcome, over the training population, when doses change.
+
+    Or, of `shift_outcome`, the average outcome after the change.
+
+    Examples
+    --------
+    >>> AverageChange(2.0, 0.5, n=400, held=0.01, representer="regression").interval(0.9)
+    (1.177..., 2.822...)
+    """
+
+    value: float
+    standard_error: float
+    n: int  # rows that it is an average over
+    held: float  # share of the units that the ends of the range keep from moving in full
+    representer: str  # where the weights of the residuals come from
+    degrees: float = np.inf  # of freedom of the standard error
+
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Lower and upper end."""
+        return around(self, coverage)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeScores:
+    """Doubly robust scores of a contrast of doses."""
+
+    values: FloatArray  # (n_rows,)
+    contrast: Contrast
+    representer: Representer
+    rows: TrainingRows
+    pair_variance: Variance  # of the average, beyond what single scores tell
+
+    def of_outcomes(self) -> ChangeScores:
+        """Scores of the outcome after the change: to what changes the outcome itself is added."""
+        return replace(self, values=self.values + self.rows.y)
+
+    def average(self) -> AverageChange:
+        """Mean over the rows, with its standard error by groups."""
+        rows = self.rows
+        found = average_of_units(self.values[:, None], rows.weights, rows.ids)
+        full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
+        of_units = float(found.error[0]) ** 2, float(found.degrees[0])
+        variance, degrees = summed(of_units, self.pair_variance)
+        return AverageChange(
+            float(found.mean[0]),
+            float(np.sqrt(variance)),
+            n=rows.n_rows,
+            held=float(np.average(~full, weights=rows.weights)),
+            representer=self.representer.source,
+            degrees=degrees,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What scores of changes are made of, whatever the change."""
+
+    parts: tuple[TrainedPart, ...]
+    plan: FitPlan
+    residual: FloatArray  # (n_rows,) outcome less the out-of-bag curve at the observed dose
+    levels: tuple[float, ...]  # of a dose that has nothing else
+    draws: tuple[FoldDraw, ...]  # of the regressions of representers
+    known: Assignment | None  # densities of all rows at any dose
+
+    @property
+    def rows(self) -> TrainingRows:
+        """The training rows."""
+        return self.parts[0].rows
+
+    def scores(self, contrast: Contrast) -> ChangeScores:
+        """Scores of one contrast."""
+        rows = self.rows
+        doses, shares = contrast.at(rows.dose)
+        found = represent(
+            self.draws,
+            rows.dose,
+            contrast,
+            weights=rows.weights,
+            known=self.known,
+            X=rows.treatment_features,
+            support=dose_support(rows.dose, rows.weights),
+        )
+        said = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
+        pairs = pair_variance(
+            found.draws, self.residual, rows.ids, rows.weights, n_folds=self.plan.n_folds
+        )
+        return ChangeScores(said + found.values * self.residual, contrast, found, rows, pairs)
+
+
+def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
+    """Fit what the representers of any change share."""
+    require_out_of_bag(plan, "A change of all doses")
+    rows = parts[0].rows
+    levels = dose_levels(rows)
+    observed = own_out_of_bag(parts, rows.dose[:, None])[:, 0]
+    table = encoded_table(
+        rows.treatment_features,
+        rows.dose,
+        rows.category_counts(rows.treatment_columns),
+        rows.weights,
+        plan.seed,
+    )
+    draws = tuple(
+        FoldDraw(
+            fit_riesz_terms(
+                table,
+                rows.dose,
+                weights=rows.weights,
+                groups=clusters_of(rows.ids),
+                levels=bool(levels),
+                seed=seed,
+                n_threads=plan.n_threads,
+            ),
+            draw_folds(rows.ids, plan.n_folds, seed + 1),
+        )
+        for seed in range(plan.seed, plan.seed + n_draws(rows.n_rows) * SEED_STEP, SEED_STEP)
+    )
+    return Changes(parts, plan, rows.y - observed, levels, draws, _known(rows, plan))
+
+
+def n_draws(n_rows: int) -> int:
+    """Draws of folds that representers are means over: fewer of many rows, which matter less.
+
+    >>> [n_draws(n) for n in (1000, 40_000, 1_000_000)]
+    [3, 2, 1]
+    """
+    return int(np.clip(DRAWN_ROWS // n_rows, 1, MOST_DRAWS))
+
+
+def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
+    """Levels of a dose that has few of them, else none; a dose of several components is refused."""
+    if is_record(rows.dose):
+        raise ValueError(
+            "The 'treatment' parameter of fit must have one component for changes of all doses. "
+            f"Got {n_components(rows.dose)} components instead: compare doses by average_effect."
+        )
+    if not has_levels(rows.dose, rows.weights):
+        return ()
+    return tuple(distinct_doses(rows.dose, rows.weights)[0].tolist())
+
+
+def _known(rows: TrainingRows, plan: FitPlan) -> Assignment | None:
+    """Densities of all rows at any dose, where the user has given them."""
+    if isinstance(plan.density, str):
+        return None
+    found = conditional_density(rows, plan)
+    everything = isinstance(found, Assignment) and found.estimates is None and found.everywhere
+    return found if everything else None  # type: ignore[return-value]

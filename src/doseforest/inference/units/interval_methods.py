@@ -1,0 +1,360 @@
+"""What can be asked of a forest with intervals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.base.intervals import checked_coverage
+from doseforest.doses.curve_effects import dose_gaps, dose_table, each_its_own, unit_doses
+from doseforest.doses.dose_slopes import check_positive, slope_doses
+from doseforest.doses.grids import check_doses
+from doseforest.doses.vectors import components
+from doseforest.inference.units.best_doses import best_doses
+from doseforest.inference.units.differences import Differences, bags_of, differences
+from doseforest.inference.units.unit_results import BestDoses, UnitInference
+
+
+class UnitIntervals:
+    """Intervals of units' effects; `_model` is the forest itself, fitted with inference="bags".
+
+    They are centred on a forest for inference alone, which is not shrunk, and not on what `effect`
+    answers: that is nearer to the truth on average, but drawn to the outcome model.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _model(self) -> Any:
+        """The fitted forest."""
+
+    @abstractmethod
+    def _frame(self, values: Any, doses: Any, X: Any) -> Any:
+        """Values as the forest answers, a column per dose."""
+
+    @abstractmethod
+    def _series(self, values: FloatArray, name: str, X: Any) -> Any:
+        """Values as the forest answers, one per unit."""
+
+    def effect_inference(
+        self, X: Any, dose: Any = None, baseline: Any = None, *, doses: Any = None
+    ) -> UnitInference:
+        """Debiased effects of units with standard errors, intervals and bands.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        dose : float or array of shape (n_units,), optional
+            As in `effect`: one dose for all units, or one for each. Answers have shape (n_units,).
+        baseline : float or array of shape (n_units,), optional
+            By default the forest's baseline.
+        doses : array of shape (n_doses,) or (n_units, n_doses), optional
+            Several doses in place of one, as in `dose_response`: a grid for all units, or a row for
+            each. Answers have shape (n_units, n_doses). By default the forest's grid.
+
+        Returns
+        -------
+        UnitInference
+            ``estimate``, ``standard_error``, ``interval(coverage)`` and ``band(coverage)``. Effects
+            on outcomes of 0 and 1 are differences of probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.effect_inference(data.X[:4], doses=[1.0, 2.0])
+        >>> found.estimate.shape, found.band(0.9)[0].shape
+        ((4, 2), (4, 2))
+        """
+        model = self._model
+        bags_of(model)
+        if dose is not None and doses is not None:
+            raise ValueError(
+                "The 'doses' parameter must be None where 'dose' is given. Got both instead."
+            )
+        n_units, width = len(X), model.n_components
+        low = model.baseline if baseline is None else baseline
+        starts = unit_doses(low, n_units, "baseline", width)
+        check_doses(starts, model.support, "baseline")
+        if dose is not None:
+            ends = unit_doses(dose, n_units, "dose", width)
+            check_doses(ends, model.support, "dose")
+            found = differences(model, X, ends[:, None], starts[:, None])
+            return self._alone(found, "effect", X)
+        given = model.doses if doses is None else doses
+        own = dose_table(given, n_units, n_components=width)
+        shown = own if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
+        check_doses(shown.ravel(), model.support)
+        found = differences(model, X, own, starts[:, None])
+        return UnitInference(
+            values=found.values,
+            errors=found.errors,
+            degrees=found.degrees,
+            roots=found.roots,
+            shown=partial(self._frame, doses=shown, X=X),
+            limits=self._limits,
+        )
+
+    def effect_interval(
+        self,
+        X: Any,
+        dose: Any = None,
+        baseline: Any = None,
+        *,
+        doses: Any = None,
+        coverage: float = 0.95,
+        band: bool = False,
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of intervals of units' effects.
+
+        Parameters
+        ----------
+        X, dose, baseline, doses
+            See `effect_inference`.
+        coverage : float, default=0.95
+        band : bool, default=False
+            Let all `doses` of a unit lie between the ends at once.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,), or (n_units, n_doses)
+            Centred on the debiased effect, not on `effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), baseline=0.0,
+        ...     inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.effect_interval(data.X, dose=1.0)  # the effect is 2 for everyone
+        >>> bool(((low <= 2) & (high >= 2)).mean() > 0.8)
+        True
+        """
+        checked_coverage(coverage)
+        _check_flag(band, "band")
+        found = self.effect_inference(X, dose, baseline, doses=doses)
+        return found.band(coverage) if band else found.interval(coverage)
+
+    def partial_effect_inference(self, X: Any, first: Any, second: Any) -> UnitInference:
+        """Debiased changes of the outcome per unit of dose, see `partial_effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> forest.partial_effect_inference(data.X[:4], 0.0, 1.0).estimate.round()
+        array([2., 2., 2., 2.])
+        """
+        model = self._model
+        bags_of(model)
+        n_units, width = len(X), model.n_components
+        starts = unit_doses(first, n_units, "first", width)
+        ends = unit_doses(second, n_units, "second", width)
+        gaps = dose_gaps(starts, ends)
+        check_doses(starts, model.support, "first")
+        check_doses(ends, model.support, "second")
+        found = differences(model, X, ends[:, None], starts[:, None])
+        return self._alone(found, "partial_effect", X, 1 / gaps)
+
+    def partial_effect_interval(
+        self, X: Any, first: Any, second: Any, *, coverage: float = 0.95
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of intervals of `partial_effect`, each of shape (n_units,).
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.partial_effect_interval(data.X[:4], 0.0, 1.0)
+        >>> bool((low < 2).all() and (high > 2).all())
+        True
+        """
+        checked_coverage(coverage)
+        return self.partial_effect_inference(X, first, second).interval(coverage)
+
+    def elasticity_inference(
+        self, X: Any, dose: Any, component: int | None = None
+    ) -> UnitInference:
+        """Debiased elasticities, see `elasticity`.
+
+        The slope is debiased; the outcome that it is divided by is the forest's own, taken as
+        known: its error is small beside that of a slope.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
+        >>> units = data.X[high_level][:3]
+        >>> forest.elasticity_inference(units, dose=1.0).estimate.shape
+        (3,)
+        """
+        model = self._model
+        bags_of(model)
+        ends = slope_doses(model, dose, len(X), component)
+        level = np.asarray(model.dose_response(X, ends.middle[:, None]))[:, 0]
+        check_positive(level, ends.middle)
+        found = differences(model, X, ends.high[:, None], ends.low[:, None])
+        factors = components(ends.middle)[:, ends.place] / (ends.length * level)
+        return self._alone(found, "elasticity", X, factors)
+
+    def elasticity_interval(
+        self, X: Any, dose: Any, component: int | None = None, *, coverage: float = 0.95
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of intervals of `elasticity`, each of shape (n_units,).
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
+        >>> low, high = forest.elasticity_interval(data.X[high_level][:3], dose=1.0)
+        >>> bool((low > 0).all())  # more of the dose, more of the outcome
+        True
+        """
+        checked_coverage(coverage)
+        return self.elasticity_inference(X, dose, component).interval(coverage)
+
+    def optimal_dose_inference(
+        self, X: Any, doses: Any = None, *, coverage: float = 0.95, minimize: bool = False
+    ) -> BestDoses:
+        """Which doses of a grid may be the best for each unit.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+        doses : array of shape (n_doses,), optional
+            Doses to choose from, by default the forest's grid.
+        coverage : float, default=0.95
+            Chance that the best dose of a unit is among its plausible ones.
+        minimize : bool, default=False
+            Whether a low outcome is best.
+
+        Returns
+        -------
+        BestDoses
+            ``estimate``, ``plausible``, a table of units and doses, and ``interval()``, the lowest
+            and the highest plausible dose.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = forest.optimal_dose_inference(data.X[:4])
+        >>> bool((found.estimate > 2).all())  # the highest is best
+        True
+        """
+        model = self._model
+        bags_of(model)
+        checked_coverage(coverage)
+        _check_flag(minimize, "minimize")
+        given = model.doses if doses is None else doses
+        if each_its_own(given, model.n_components):
+            raise ValueError(
+                "The 'doses' parameter must be one grid for all units. "
+                f"Got shape {np.shape(given)} instead."
+            )
+        grid = np.unique(dose_table(given, 1, n_components=model.n_components)[0])
+        if not len(grid):
+            raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
+        check_doses(grid, model.support)
+        return best_doses(model, X, grid, float(coverage), minimize=minimize)
+
+    def optimal_dose_interval(
+        self, X: Any, doses: Any = None, *, coverage: float = 0.95, minimize: bool = False
+    ) -> tuple[Any, Any]:
+        """Lowest and highest dose that may be the best for each unit, see `optimal_dose_inference`.
+
+        Doses have one component; of several, ask for `optimal_dose_inference`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.optimal_dose_interval(data.X[:4])
+        >>> bool((low > 1).all())  # the highest is best
+        True
+        """
+        model = self._model
+        if model.n_components > 1:
+            raise ValueError(
+                "The 'doses' parameter must have one component for an interval. Got "
+                f"{model.n_components} instead: see optimal_dose_inference(...).plausible."
+            )
+        found = self.optimal_dose_inference(X, doses, coverage=coverage, minimize=minimize)
+        low, high = found.interval()
+        return self._series(low, "optimal_dose", X), self._series(high, "optimal_dose", X)
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return (-1.0, 1.0) if self._model.bounded else (-np.inf, np.inf)
+
+    def _alone(
+        self, found: Differences, name: str, X: Any, factors: FloatArray | None = None
+    ) -> UnitInference:
+        """One difference of each unit, times a factor of its own."""
+        own = np.ones(len(found.values)) if factors is None else factors
+        return UnitInference(
+            values=found.values[:, 0] * own,
+            errors=found.errors[:, 0] * np.abs(own),
+            degrees=found.degrees[:, 0],
+            roots=found.roots,
+            shown=partial(self._series, name=name, X=X),
+            limits=self._limits if factors is None else (-np.inf, np.inf),
+        )
+
+
+def _check_flag(value: Any, name: str) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"The {name!r} parameter must be True or False. Got {value!r} instead.")

@@ -1,0 +1,85 @@
+"""What is said of units' effects: estimates, standard errors, intervals and bands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.intervals import student_quantile
+from doseforest.estimator.bags.bag_contrasts import band_quantiles
+
+Shown = Callable[[FloatArray], Any]  # an array as the forest answers: itself, a series or a frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitInference:
+    """Debiased effects of units and how sure they are.
+
+    Examples
+    --------
+    >>> found = UnitInference(
+    ...     np.array([1.0]), np.array([0.5]), np.array([np.inf]), np.ones((1, 1, 1))
+    ... )
+    >>> low, high = found.interval(0.95)
+    >>> low.round(2), high.round(2)
+    (array([0.02]), array([1.98]))
+    """
+
+    values: FloatArray  # (n_units,) or (n_units, n_doses)
+    errors: FloatArray  # the same shape
+    degrees: FloatArray  # the same shape: of freedom of the standard errors
+    roots: FloatArray = field(repr=False)  # (n_units, n_doses, n_functions), of the covariance
+    shown: Shown = field(default=lambda values: values, repr=False)
+    limits: tuple[float, float] = (-np.inf, np.inf)  # that no effect lies beyond
+
+    @property
+    def estimate(self) -> Any:
+        """Debiased effects, the centres of the intervals."""
+        return self.shown(self.values)
+
+    @property
+    def standard_error(self) -> Any:
+        """Their standard errors."""
+        return self.shown(self.errors)
+
+    def interval(self, coverage: float = 0.95) -> tuple[Any, Any]:
+        """Lower and upper ends, each effect on its own.
+
+        Student's quantiles are used: a standard error is known from as many bags as there are.
+        """
+        return self._ends(student_quantile(self.degrees, coverage))
+
+    def band(self, coverage: float = 0.95) -> tuple[Any, Any]:
+        """The same for all doses of a unit at once; over units each is on its own."""
+        apart = student_quantile(self.degrees, coverage)
+        if self.values.ndim == 1:
+            return self._ends(apart)
+        together = band_quantiles(self.roots, np.median(self.degrees, axis=1), coverage)
+        return self._ends(np.maximum(apart, together[:, None]))
+
+    def _ends(self, quantile: FloatArray) -> tuple[Any, Any]:
+        # An effect of a dose against itself is 0 for sure, also where nothing is known around it.
+        reach = np.where(self.errors > 0, quantile * self.errors, 0.0)
+        low = np.clip(self.values - reach, *self.limits)
+        high = np.clip(self.values + reach, *self.limits)
+        return self.shown(low), self.shown(high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BestDoses:
+    """Doses that may be the best for a unit, by the differences between all doses of a grid."""
+
+    doses: DoseArray  # (n_doses,) that were compared
+    estimate: Any  # (n_units,) dose with the best debiased outcome
+    plausible: NDArray[np.bool_]  # (n_units, n_doses) not significantly worse than another dose
+
+    def interval(self) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest plausible dose of each unit."""
+        low = self.doses[np.argmax(self.plausible, axis=1)]
+        high = self.doses[::-1][np.argmax(self.plausible[:, ::-1], axis=1)]
+        return low, high

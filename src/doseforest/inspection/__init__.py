@@ -1,1 +1,0 @@
-"""A look inside finished forests: importance, trees, overlap, summaries and pictures."""

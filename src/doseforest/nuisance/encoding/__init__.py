@@ -1,0 +1,1 @@
+"""Categories as numbers, for models that take numbers only."""

@@ -1,0 +1,190 @@
+"""Categories as numbers, for models that take numbers only.
+
+A categorical column becomes indicators of its frequent categories and a few learned numbers: how
+far a category's mean of a target, and its slope of the outcome by the dose, are from everyone's,
+once what numeric covariates explain by a line is taken off, and shrunk by how sure that is. An
+encoder is fitted inside each fit, on the rows which that fit sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
+
+CategoryCounts = Mapping[int, int]  # of a column that holds codes: how many codes there are
+
+MAX_INDICATORS = 24  # of a column; see docs/estimator.md for what other numbers cost
+MIN_ROWS = 20  # of a category with an indicator
+RIDGE = 1e-2  # of the line, per row, on standardised covariates
+N_FOLDS = 5  # a training row's learned numbers come from the other folds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnEncoding:
+    """How one column of codes becomes numbers; code `n_codes` stands for a missing value."""
+
+    feature: int
+    n_codes: int
+    indicators: IntArray  # (n_indicators,) codes
+    learned: FloatArray  # (n_codes + 1, n_learned) numbers of each code
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it becomes."""
+        return len(self.indicators) + int(self.learned.shape[1])
+
+    def cells(self, codes: FloatArray) -> IntArray:
+        """Codes as whole numbers, with one for missing values."""
+        return np.where(np.isnan(codes), self.n_codes, codes).astype(np.int64)
+
+    def encode(self, codes: FloatArray) -> FloatArray:
+        """Indicators, then learned numbers, (n_rows, n_columns)."""
+        cells = self.cells(codes)
+        return np.concatenate([cells[:, None] == self.indicators, self.learned[cells]], axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryEncoder:
+    """From a table with columns of codes to one of numbers.
+
+    Examples
+    --------
+    >>> encoder, _ = fit_encoder(np.repeat([[0.0], [1.0], [2.0]], 30, axis=0), {0: 3}, np.eye(90))
+    >>> encoder.encode(np.array([[1.0], [np.nan]]))[:, :3]
+    array([[0., 1., 0.],
+           [0., 0., 0.]])
+    """
+
+    n_features: int  # of the table
+    columns: tuple[ColumnEncoding, ...]  # ascending by feature
+
+    @property
+    def numeric(self) -> IntArray:
+        """Columns that stay as they are; they come first."""
+        return np.setdiff1d(np.arange(self.n_features), [own.feature for own in self.columns])
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table of numbers."""
+        return len(self.numeric) + sum(own.n_columns for own in self.columns)
+
+    def encode(self, X: FloatArray) -> FloatArray:
+        """Numbers of each row, shape (n_rows, n_columns); NaN stays NaN in numeric columns."""
+        return np.concatenate(
+            [X[:, self.numeric], *(own.encode(X[:, own.feature]) for own in self.columns)], axis=1
+        )
+
+
+def fit_encoder(
+    X: FloatArray,
+    counts: CategoryCounts,
+    targets: FloatArray,
+    *,
+    doses: FloatArray | None = None,
+    weights: FloatArray | None = None,
+    seed: int = 0,
+) -> tuple[CategoryEncoder, FloatArray]:
+    """Learn an encoder, and encode the rows it was learned from.
+
+    Learned numbers of these rows come from rows of other folds: with its own outcome in them, a
+    number would seem to tell more than it does.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Columns of codes 0, 1, … among others; NaN is missing.
+    counts : mapping
+        Number of codes of each column that holds codes.
+    targets : array of shape (n_rows, n_targets)
+        What the means of categories are learned of.
+    doses : array of shape (n_rows, n_doses), optional
+        With them, slopes of the first target by each dose are learned, too.
+    weights : array of shape (n_rows,), optional
+    seed : int
+        Of the folds.
+
+    Examples
+    --------
+    >>> x = np.tile([[0.0], [1.0]], (50, 1))
+    >>> encoder, encoded = fit_encoder(x, {0: 2}, x)
+    >>> encoded[:2]
+    array([[0.],
+           [1.]])
+    """
+    own = np.ones(len(X)) if weights is None else weights
+    folds = np.random.default_rng(seed).permutation(len(X)) % N_FOLDS
+    numeric = X[:, [feature for feature in range(X.shape[1]) if feature not in counts]]
+    columns = targets if doses is None else np.column_stack([targets, doses])
+    left, slopes = np.hsplit(_unexplained(numeric, columns, own), [targets.shape[1]])
+    encodings, encoded = [], {}
+    for feature, n_codes in sorted(counts.items()):
+        empty = ColumnEncoding(feature, n_codes, np.empty(0, np.int64), np.empty((n_codes + 1, 0)))
+        cells = empty.cells(X[:, feature])
+        indicators, learns = indicator_codes(np.bincount(cells, minlength=n_codes + 1))
+        learned = np.empty((N_FOLDS + 1, n_codes + 1, 0))
+        if learns:
+            learned = _learned(cells, n_codes + 1, left, slopes, own, folds)
+        encoding = ColumnEncoding(feature, n_codes, indicators, learned[-1])
+        encodings.append(encoding)
+        encoded[feature] = np.concatenate(
+            [cells[:, None] == indicators, learned[folds, cells]], axis=1
+        )
+    encoder = CategoryEncoder(X.shape[1], tuple(encodings))
+    return encoder, np.concatenate([numeric, *encoded.values()], axis=1)
+
+
+def _unexplained(X: FloatArray, columns: FloatArray, weights: FloatArray) -> FloatArray:
+    """What a line in the covariates leaves of some columns, of weighted mean 0 each.
+
+    Without the line, what covariates do would be noise, or bias, in what categories seem to do.
+    """
+    gap = np.isnan(X)
+    present = np.where(gap, 0.0, weights[:, None])
+    level = (present * np.where(gap, 0.0, X)).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
+    offset = np.where(gap, 0.0, X - level)
+    scale = np.sqrt(np.average(offset**2, axis=0, weights=weights))
+    offset /= np.where(scale > 1e-12 * np.abs(level), scale, np.inf)
+    offset -= np.average(offset, axis=0, weights=weights)
+    centred = columns - np.average(columns, axis=0, weights=weights)
+    weighted = weights[:, None] * offset
+    gram = weighted.T @ offset + RIDGE * weights.sum() * np.eye(X.shape[1])
+    left: FloatArray = centred - offset @ np.linalg.solve(gram, weighted.T @ centred)
+    return left
+
+
+def indicator_codes(n_rows: IntArray) -> tuple[IntArray, bool]:
+    """Codes that get an indicator, and whether numbers are to be learned beside them.
+
+    They are, of three categories and more: indicators alone leave it to every model to shrink
+    what few rows say of a category's own slope.
+    """
+    present = np.flatnonzero(n_rows)
+    order = present[np.argsort(-n_rows[present], kind="stable")][:MAX_INDICATORS]
+    frequent = np.sort(order[n_rows[order] >= MIN_ROWS])
+    if len(present) == 1:  # says nothing, but a table needs a column
+        return present, False
+    if len(present) == 2 and len(frequent) == 2:  # one says what the other would
+        return frequent[1:], False
+    return frequent, True
+
+
+def _learned(
+    cells: IntArray,
+    n_cells: int,
+    targets: FloatArray,
+    doses: FloatArray,
+    weights: FloatArray,
+    folds: IntArray,
+) -> FloatArray:
+    """Learned numbers without each fold and, last, with all rows: (n_folds + 1, n_cells, n)."""
+    places = folds * n_cells + cells
+    sums = [
+        np.bincount(places, weights * values, N_FOLDS * n_cells).reshape(N_FOLDS, n_cells)
+        for values in summed_columns(targets, doses)
+    ]
+    return learned_numbers(np.stack(sums), targets.shape[1])

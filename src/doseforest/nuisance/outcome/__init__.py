@@ -1,0 +1,1 @@
+"""Outcome models: the spline core, boosted trees, their stack, and how they are stored."""

@@ -1,0 +1,48 @@
+"""Densities of the dose given covariates, and weights that undo its dependence on them.
+
+A density pi(t | x) serves the kernel corrections and the overlap report; weights r, about
+p(T_i) / pi(T_i | X_i), make averages of residuals unconfounded. `choose_weights` says which weights
+to trust on the data at hand.
+"""
+
+from doseforest.nuisance.treatment.binned import BinnedClassifier
+from doseforest.nuisance.treatment.conditional_density import (
+    ConditionalDensity,
+    CrossFittedDensity,
+    DensityLearner,
+    RowDensities,
+    cross_fit_density,
+)
+from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS
+from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.forest_density import ForestDensity
+from doseforest.nuisance.treatment.gaussian import Gaussian
+from doseforest.nuisance.treatment.known_densities import Strata, known_rows
+from doseforest.nuisance.treatment.location_scale import LocationScale
+from doseforest.nuisance.treatment.marginal import MarginalDensity, marginal_density
+from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights, stabilised_weights
+from doseforest.nuisance.treatment.weight_choice import WeightChoice, choose_weights
+
+__all__ = [
+    "DENSITIES",
+    "WEIGHTS",
+    "BinnedClassifier",
+    "ConditionalDensity",
+    "CrossFittedDensity",
+    "DensityLearner",
+    "DoseSupport",
+    "ForestDensity",
+    "Gaussian",
+    "LocationScale",
+    "MarginalDensity",
+    "RowDensities",
+    "Strata",
+    "TreatmentWeights",
+    "WeightChoice",
+    "choose_weights",
+    "cross_fit_density",
+    "dose_support",
+    "known_rows",
+    "marginal_density",
+    "stabilised_weights",
+]

@@ -1,0 +1,110 @@
+"""Location, scale, and a kernel density of what they leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.smoothing.bandwidths import rule_of_thumb
+from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
+from doseforest.nuisance.treatment.density_tables import TabulatedDensity, smoothed_density
+from doseforest.nuisance.treatment.mixed import MixedLearner, RowsBeside
+
+SMALLEST_RESIDUAL = 0.05  # of their rms, below which the log of a residual is all noise
+SCALE_RANGE = 3.0  # log-scales may differ from their mean by this much
+
+
+@dataclass(frozen=True, slots=True)
+class LocationScale(MixedLearner):
+    """T = m(x) + s(x) Z, with Z of any density, cut off at the ends of the dose's range.
+
+    Mean and log-scale are ridge lines with boosted trees, shrunk to constants where they do not
+    predict; Z is smoothed from residuals out of fold, with a heavy tail of weight 1 / sqrt(n), so
+    that no dose in the range is impossible.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(2000, 1))
+    >>> density = LocationScale().fit(x, 2 * x[:, 0] + rng.normal(size=2000))
+    >>> density.density(np.array([[1.0]]), np.array([-2.0, 2.0])).round(1)
+    array([[0. , 0.4]])
+    """
+
+    def fit_beside(self, rows: RowsBeside) -> LocationScaleDensity:
+        """Fit location and scale, then smooth the standardised residuals."""
+        ends, weights = rows.ends, rows.weights
+        shared: dict[str, Any] = {"weights": weights, "n_threads": rows.n_threads}
+        location = fit_conditional_mean(rows.X, rows.dose, seed=rows.seed, **shared)
+        left = rows.dose - np.clip(location.out_of_fold, ends.low, ends.high)
+        size = float(np.sqrt(np.average(left**2, weights=weights)))
+        size = max(size, 1e-6 * (ends.high - ends.low))
+        sizes = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
+        log_scale = fit_conditional_mean(rows.X, sizes, seed=rows.seed + 1, **shared)
+        z = left / scale_of(log_scale.out_of_fold, log_scale.level)
+        table = smoothed_density(z, weights, rule_of_thumb(z, "gaussian", weights))
+        spread = float(np.sqrt(np.average(z**2, weights=weights)))
+        residual = ResidualDensity(table, 1 / np.sqrt(len(z)), spread)
+        return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualDensity:
+    """A tabulated density with Student's tail (3 degrees of freedom)."""
+
+    table: TabulatedDensity
+    tail_share: float
+    tail_scale: float
+
+    def density(self, z: FloatArray) -> FloatArray:
+        """Value at each residual."""
+        u = z / (self.tail_scale * np.sqrt(3.0))
+        tail = 2 / (np.pi * np.sqrt(3.0) * self.tail_scale * (1 + u * u) ** 2)
+        mixed: FloatArray = (1 - self.tail_share) * self.table.density(z) + self.tail_share * tail
+        return mixed
+
+    def cdf(self, z: FloatArray) -> FloatArray:
+        """Mass at or below each residual."""
+        u = z / (self.tail_scale * np.sqrt(3.0))
+        tail = 0.5 + (u / (1 + u * u) + np.arctan(u)) / np.pi
+        mixed: FloatArray = (1 - self.tail_share) * self.table.cdf(z) + self.tail_share * tail
+        return mixed
+
+
+class GivenMean(Protocol):
+    """A mean given covariates."""
+
+    @property
+    def level(self) -> float:
+        """The mean of all rows."""
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mean of each row, (n_rows,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocationScaleDensity:
+    """The density of m(x) + s(x) Z given that it lies in the range."""
+
+    location: GivenMean
+    log_scale: GivenMean
+    residual: ResidualDensity
+    low: float
+    high: float
+
+    def values(self, X: FloatArray, doses: FloatArray) -> FloatArray:
+        """Densities at a grid or at each unit's own doses, (n_units, n_doses)."""
+        centre = np.clip(self.location.predict(X), self.low, self.high)[:, None]
+        scale = scale_of(self.log_scale.predict(X), self.log_scale.level)[:, None]
+        inside = self.residual.cdf((self.high - centre) / scale)
+        inside = inside - self.residual.cdf((self.low - centre) / scale)
+        return self.residual.density((doses - centre) / scale) / (scale * inside)
+
+
+def scale_of(log_scale: FloatArray, level: float) -> FloatArray:
+    """Scales of rows, kept to a range about that of all."""
+    scale: FloatArray = np.exp(np.clip(log_scale, level - SCALE_RANGE, level + SCALE_RANGE))
+    return scale

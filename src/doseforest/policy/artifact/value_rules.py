@@ -1,0 +1,279 @@
+"""What doses are worth and what they cost, said in words that a file can hold.
+
+A rule is a line in the predicted response: amount = constant + slope x response, with numbers that
+are the same for all units or come from a column of theirs. Rules add up: the profit of a discount
+is ``Response("margin") - DiscountCost("fare")``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from math import isfinite
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.vectors import components, n_components
+from doseforest.policy.artifact.unit_columns import Units
+
+MOST_TERMS = 100  # of a total, in a file
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Amounts that are linear in the response; both shapes broadcast to (n_units, n_doses)."""
+
+    constant: FloatArray
+    slope: FloatArray
+
+    def at(self, response: FloatArray) -> FloatArray:
+        """Amounts at responses, (n_units, n_doses)."""
+        amounts: FloatArray = self.constant + self.slope * response
+        return amounts
+
+
+class Rule(ABC):
+    """A rule: what a dose is worth or costs. Rules can be added, subtracted and scaled."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """Constant and slope in the response, for units and doses."""
+
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the units that it needs."""
+        return tuple(own for own in self._fields().values() if isinstance(own, str))
+
+    def highest_component(self) -> int:
+        """The last component of a dose that it looks at."""
+        return int(self._fields().get("component", 0))
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as plain values."""
+        return {"kind": self.kind, **self._fields()}
+
+    def _fields(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self)}  # type: ignore[arg-type]
+
+    def __add__(self, other: Any) -> Total:
+        return Total((self, checked_rule(other, "other")))
+
+    def __sub__(self, other: Any) -> Total:
+        return Total((self, checked_rule(other, "other")), (1.0, -1.0))
+
+    def __mul__(self, factor: Any) -> Total:
+        return Total((self,), (_number(factor, "factor"),))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Total:
+        return self * -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Response(Rule):
+    """The predicted response, times a number or a column: orders, or what they bring.
+
+    Examples
+    --------
+    >>> Response(), Response(scale="margin").columns()
+    (Response(scale=1.0), ('margin',))
+    """
+
+    scale: float | str = 1.0
+    kind: ClassVar[str] = "response"
+
+    def __post_init__(self) -> None:
+        _check(self, "scale")
+
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """No constant, the scale as slope."""
+        return Line(np.zeros((1, 1)), units.amounts(self.scale))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscountCost(Rule):
+    """Price x share x dose x response: a discount, paid where there is an order.
+
+    `share` is what one unit of dose is of the price: 0.01 where doses are percent.
+    """
+
+    price: float | str
+    share: float = 1.0
+    component: int = 0
+    kind: ClassVar[str] = "discount"
+
+    def __post_init__(self) -> None:
+        _check(self, "price")
+        object.__setattr__(self, "share", _number(self.share, "share"))
+        _check_component(self.component)
+
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """No constant, the discount as slope."""
+        discount = self.share * _component(doses, self.component)
+        return Line(np.zeros((1, 1)), units.amounts(self.price) * discount)
+
+
+@dataclass(frozen=True, slots=True)
+class DoseCost(Rule):
+    """Price x dose, paid whatever comes of it: a coupon in cash, minutes of a nurse."""
+
+    price: float | str = 1.0
+    component: int = 0
+    kind: ClassVar[str] = "dose"
+
+    def __post_init__(self) -> None:
+        _check(self, "price")
+        _check_component(self.component)
+
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """A constant alone."""
+        own = _component(doses, self.component)
+        return Line(units.amounts(self.price) * own, np.zeros((1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fee(Rule):
+    """An amount for every dose but one: what it costs to treat at all."""
+
+    amount: float | str = 1.0
+    free: float = 0.0
+    component: int = 0
+    kind: ClassVar[str] = "fee"
+
+    def __post_init__(self) -> None:
+        _check(self, "amount")
+        object.__setattr__(self, "free", _number(self.free, "free"))
+        _check_component(self.component)
+
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """A constant alone."""
+        treated = _component(doses, self.component) != self.free
+        return Line(units.amounts(self.amount) * treated, np.zeros((1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Rule):
+    """A weighted sum of rules, which ``+``, ``-`` and ``*`` make.
+
+    Examples
+    --------
+    >>> profit = Response("margin") - DiscountCost("fare")
+    >>> profit.columns(), profit.weights
+    (('margin', 'fare'), (1.0, -1.0))
+    >>> rule_from_json(profit.to_json()) == profit
+    True
+    """
+
+    terms: tuple[Rule, ...]
+    weights: tuple[float, ...] | None = None
+    kind: ClassVar[str] = "total"
+
+    def __post_init__(self) -> None:
+        weights = (1.0,) * len(self.terms) if self.weights is None else self.weights
+        terms = tuple(checked_rule(term, "terms") for term in self.terms)
+        if not 1 <= len(terms) <= MOST_TERMS or len(weights) != len(terms):
+            raise ValueError(
+                f"The 'weights' parameter must be as many as there are terms, 1 to {MOST_TERMS}. "
+                f"Got {len(weights)} for {len(terms)} instead."
+            )
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "weights", tuple(_number(own, "weights") for own in weights))
+
+    def line(self, units: Units, doses: DoseArray) -> Line:
+        """Sums of the terms' constants and slopes."""
+        constant, slope = np.zeros((1, 1)), np.zeros((1, 1))
+        for term, weight in zip(self.terms, self.weights or (), strict=True):
+            own = term.line(units, doses)
+            constant, slope = constant + weight * own.constant, slope + weight * own.slope
+        return Line(constant, slope)
+
+    def columns(self) -> tuple[str, ...]:
+        """Columns of all terms, each once."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.columns()))
+
+    def highest_component(self) -> int:
+        """The last component that any term looks at."""
+        return max(term.highest_component() for term in self.terms)
+
+    def to_json(self) -> dict[str, Any]:
+        """The rule as plain values."""
+        terms = [term.to_json() for term in self.terms]
+        return {"kind": self.kind, "terms": terms, "weights": list(self.weights or ())}
+
+
+RULES: dict[str, type[Rule]] = {
+    kind.kind: kind for kind in (Response, DiscountCost, DoseCost, Fee, Total)
+}
+
+
+def rule_from_json(described: Any) -> Rule:
+    """The rule of plain values; ValueError or TypeError where they are none.
+
+    >>> rule_from_json({"kind": "dose", "price": 2.0, "component": 0})
+    DoseCost(price=2.0, component=0)
+    """
+    fields = dict(described)
+    kind = fields.pop("kind")
+    if kind not in RULES:
+        raise ValueError(f"The rule must be one of {sorted(RULES)}. Got {kind!r:.80} instead.")
+    if kind == "total":
+        fields["terms"] = tuple(rule_from_json(term) for term in fields["terms"])
+    return RULES[kind](**fields)
+
+
+def checked_rule(rule: Any, name: str) -> Rule:
+    """The rule itself, or TypeError."""
+    if not isinstance(rule, Rule):
+        raise TypeError(
+            f"The {name!r} parameter must be a rule, such as Response() or DiscountCost('fare'): a "
+            f"file cannot hold a function. Got {rule!r} instead."
+        )
+    return rule
+
+
+def check_components(rule: Rule, doses: DoseArray) -> None:
+    """Raise ValueError where a rule looks at a component that doses do not have."""
+    place, width = rule.highest_component(), n_components(doses)
+    if place >= width:
+        raise ValueError(
+            f"The 'component' parameter of a rule must be below {width}, the number of components "
+            f"of a dose. Got {place} instead."
+        )
+
+
+def _component(doses: DoseArray, place: int) -> FloatArray:
+    own: FloatArray = components(doses)[..., place][None, :]
+    return own
+
+
+def _number(value: Any, name: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not isfinite(value):
+        raise ValueError(f"The {name!r} parameter must be a finite number. Got {value!r} instead.")
+    return float(value)
+
+
+def _check(rule: Rule, name: str) -> None:
+    """Refuse what is neither a finite number nor the name of a column."""
+    given = getattr(rule, name)
+    if isinstance(given, str) and given:
+        return
+    if not isinstance(given, Real) or isinstance(given, bool) or not isfinite(given):
+        raise ValueError(
+            f"The {name!r} parameter must be a finite number or the name of a column. "
+            f"Got {given!r} instead."
+        )
+    object.__setattr__(rule, name, float(given))
+
+
+def _check_component(component: Any) -> None:
+    if type(component) is not int or component < 0:
+        raise ValueError(
+            "The 'component' parameter must be the place of a component of the dose, an int of at "
+            f"least 0. Got {component!r} instead."
+        )

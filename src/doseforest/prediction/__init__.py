@@ -1,1 +1,0 @@
-"""Prediction: the finished forest and its file."""

@@ -1,0 +1,1 @@
+"""The pricing system: market, experiments, pipeline, service and command line."""

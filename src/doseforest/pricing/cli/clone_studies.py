@@ -1,0 +1,48 @@
+"""`doseforest bench`: the studies of a clone, which are not part of the wheel."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+
+def studies_of(folder: Path) -> typer.Typer:
+    """The commands of the studies in a clone, or one that says where studies are to be had.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the command is run; its ``bench`` is imported if it is a clone of doseforest.
+
+    Examples
+    --------
+    >>> from typer.testing import CliRunner
+    >>> result = CliRunner().invoke(studies_of(Path("/")), ["table1"])
+    >>> result.exit_code
+    1
+    """
+    if (folder / "bench" / "command.py").is_file() and (folder / "cpp" / "engine.hpp").is_file():
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+        studies: typer.Typer = import_module("bench.command").app
+        return studies
+    absent = typer.Typer(
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    )
+
+    @absent.command()
+    def bench() -> None:
+        typer.echo(
+            "Error: studies are part of the repository, not of the installed package. Clone "
+            f"doseforest and run this command in the clone. Got {folder} instead.",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+    return absent
+
+
+app = studies_of(Path.cwd())

@@ -1,0 +1,48 @@
+"""Increments as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from doseforest.pricing.experiments.increments import Increment
+from doseforest.report.pictures import BLUE, GREY, INK, plain_axes, titled
+
+
+def plot_increments(
+    increments: Mapping[str, Increment],
+    *,
+    truths: Mapping[str, float] | None = None,
+    title: str = "Relative increments",
+    coverage: float = 0.95,
+    ax: Any | None = None,
+) -> Any:
+    """Relative increments by name with their intervals, from top to bottom.
+
+    `truths` marks relative increments that are known, as those of a simulator.
+    """
+    ax = plain_axes(ax, (6.4, 1.5 + 0.5 * len(increments)))
+    ax.axvline(0.0, color=GREY, linewidth=1, zorder=0)
+    for place, (name, own) in enumerate(increments.items()):
+        low, high = own.relative_interval(coverage)
+        ax.plot([low, high], [place, place], color=BLUE, linewidth=3, solid_capstyle="butt")
+        ax.plot([own.relative], [place], "o", color=BLUE, markersize=7)
+        ax.annotate(
+            f"{own.relative:+.1%}",
+            (own.relative, place),
+            xytext=(0, 8 if truths is None else 12),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+            color=INK,
+        )
+        if truths is not None and name in truths:
+            ax.plot([truths[name]], [place], "|", color=INK, markersize=18, markeredgewidth=2)
+    ax.set_yticks(range(len(increments)), list(increments))
+    ax.set_ylim(len(increments) - 0.5, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+g} %" if share else "0")
+    note = f"relative increments, {coverage:.0%} intervals"
+    titled(ax, title, note + (", black: the truth" if truths else ""))
+    return ax

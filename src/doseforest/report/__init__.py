@@ -1,0 +1,1 @@
+"""Reports on a fitted forest: overlap, summary, and every picture."""

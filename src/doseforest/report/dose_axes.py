@@ -1,0 +1,104 @@
+"""What a picture knows of a dose: its components, their names, and whether the first is an arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from doseforest.base.dtypes import DoseArray
+from doseforest.doses.bases.arms import ArmsBasis, has_arms
+from doseforest.doses.bases.dose_basis import component_of
+from doseforest.doses.vectors import dose_text, n_components
+from doseforest.report.pictures import DoseMarks, series_label
+
+if TYPE_CHECKING:
+    from doseforest.nuisance.treatment.dose_support import DoseSupport
+
+
+@dataclass(frozen=True, slots=True)
+class DoseAxes:
+    """Each component of a dose as it is drawn.
+
+    Examples
+    --------
+    >>> axes = DoseAxes((DoseMarks(dose="price"), DoseMarks(dose="coupon")))
+    >>> axes.labels, axes.told((0.5, 0.25)), DoseAxes((DoseMarks(),)).told(0.5)
+    (('price', 'coupon'), '(0.5, 0.25)', 'dose 0.5')
+    """
+
+    parts: tuple[DoseMarks, ...]  # (n_components,)
+    arms: bool = False  # the first of two components is an arm, the second its dose
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the components."""
+        return tuple(own.dose for own in self.parts)
+
+    @property
+    def outcome(self) -> str:
+        """Name of the outcome."""
+        return self.parts[0].outcome
+
+    def told(self, dose: Any, digits: int = 4) -> str:
+        """A dose as text, by its name where it has one component."""
+        own = dose_text(dose, digits)
+        return own if len(self.parts) > 1 else f"{self.parts[0].dose} {own}"
+
+
+def dose_labels(treatment: Any, dose: DoseArray) -> tuple[str, ...]:
+    """Names of the components: of the columns given, else "dose[0]", "dose[1]", or arm and dose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from doseforest.doses.vectors import vectors
+    >>> dose_labels(None, vectors(np.random.default_rng(0).random((50, 2))))
+    ('dose[0]', 'dose[1]')
+    """
+    width = n_components(dose)
+    if width == 1:
+        return (series_label(treatment, "dose"),)
+    columns = getattr(treatment, "columns", ())
+    names = tuple(columns) if isinstance(columns, Iterable) else ()
+    if len(names) == width and all(isinstance(name, str) and name for name in names):
+        return names
+    return default_labels(width, has_arms(dose))
+
+
+def default_labels(n_components: int, arms: bool) -> tuple[str, ...]:
+    """Names of components that have none."""
+    if arms:
+        return "arm", "dose"
+    if n_components == 1:
+        return ("dose",)
+    return tuple(f"dose[{place}]" for place in range(n_components))
+
+
+def observed_axes(
+    grounds: tuple[DoseSupport, ...], labels: tuple[str, ...], outcome: str, arms: bool
+) -> DoseAxes:
+    """Components as the training rows show them."""
+    marks = (
+        DoseMarks(ground.masses, ground.continuous, label, outcome)
+        for ground, label in zip(grounds, labels, strict=True)
+    )
+    return DoseAxes(tuple(marks), arms)
+
+
+def known_axes(bases: list[Any], grid: DoseArray) -> DoseAxes:
+    """Components as the bases of corrections know them, without training rows."""
+    width, own = n_components(grid), [basis for basis in bases if basis is not None]
+    arms = any(isinstance(basis, ArmsBasis) for basis in own) or (not own and has_arms(grid))
+    labels = default_labels(width, arms)
+    return DoseAxes(tuple(_known_marks(own, k, label) for k, label in enumerate(labels)), arms)
+
+
+def _known_marks(bases: list[Any], place: int, label: str) -> DoseMarks:
+    for basis in bases:
+        part = component_of(basis, place)
+        if hasattr(part, "levels"):
+            return DoseMarks(tuple(part.levels), continuous=False, dose=label)
+        if hasattr(part, "masses"):
+            return DoseMarks(tuple(part.masses), dose=label)
+    return DoseMarks(dose=label)

@@ -1,0 +1,50 @@
+"""A few doses that stand for a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray
+from doseforest.doses.vectors import components, n_components
+from doseforest.report.dose_axes import DoseAxes
+
+N_DOSES = 5
+MOST_LEVELS = 8
+
+
+def few_doses(doses: DoseArray, baseline: Any, axes: DoseAxes) -> DoseArray:
+    """A few doses beside the baseline, ascending.
+
+    Of several components: the lowest and the highest value of each with the others at the
+    baseline, and the highest of all together; of arms: the lowest and the highest dose of each.
+    """
+    others: DoseArray = doses[doses != baseline]
+    joint = n_components(doses) > 1
+    most = N_DOSES if axes.parts[0].continuous and not joint else MOST_LEVELS
+    if len(others) <= most:
+        return others
+    if axes.arms:
+        arms = components(others)[:, 0]
+        first = np.flatnonzero(np.append(True, np.diff(arms) != 0))
+        places = np.union1d(first, np.append(first[1:], len(arms)) - 1)
+    elif joint:
+        places = _corners(others, baseline)
+    else:
+        places = np.empty(0, np.int64)
+    if not 2 <= len(places) <= 2 * MOST_LEVELS:
+        places = np.linspace(0, len(others) - 1, most).round().astype(int)
+    few: DoseArray = others[places]
+    return few
+
+
+def _corners(doses: DoseArray, baseline: Any) -> Any:
+    """Places of the lowest and highest values of each component with the others at the baseline."""
+    table, start = components(doses), components(np.array([baseline]))[0]
+    picked = []
+    for place in range(table.shape[1]):
+        alone = np.flatnonzero(np.delete(table == start, place, axis=1).all(axis=1))
+        if len(alone):
+            picked += [alone[0], alone[-1]]
+    return np.unique([*picked, len(doses) - 1]) if picked else np.empty(0, np.int64)

@@ -1,0 +1,131 @@
+"""Overlap of doses with several components: each given those before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.vectors import components, dose_columns, vectors
+from doseforest.estimator.unit_support import within
+from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.report.dose_axes import DoseAxes
+from doseforest.report.overlap_measures import (
+    Balance,
+    correlation_balance,
+    covariate_balance,
+    variance_ratios,
+)
+
+
+def grounds_of(ground: Any) -> tuple[DoseSupport, ...]:
+    """Support of each component.
+
+    >>> grounds_of(DoseSupport(0.0, 1.0, (), True))
+    (DoseSupport(low=0.0, high=1.0, masses=(), continuous=True),)
+    """
+    return ground if isinstance(ground, tuple) else (ground,)
+
+
+def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:
+    """Doses that can be asked about, component by component; see `within`."""
+    columns = zip(grounds, dose_columns(doses), strict=True)
+    return vectors(np.column_stack([within(ground, column) for ground, column in columns]))
+
+
+def beside_masses(grounds: tuple[DoseSupport, ...], dose: DoseArray) -> NDArray[np.bool_]:
+    """Rows whose dose has a density: no component is at a point mass; of levels alone, all rows."""
+    columns = zip(grounds, dose_columns(dose), strict=True)
+    apart = [~ground.at_mass(own) for ground, own in columns if ground.continuous]
+    every: NDArray[np.bool_] = np.all([np.ones(len(dose), bool), *apart], axis=0)
+    return every
+
+
+def component_ratios(
+    density: Any,
+    X: FloatArray,
+    dose: DoseArray,
+    grounds: tuple[DoseSupport, ...],
+    weights: FloatArray | None,
+    *,
+    arms: bool,
+) -> FloatArray:
+    """Variance of each component given covariates and the components before it over that of all.
+
+    Shape (n_rows,), or (n_rows, n_components). The dose of an arm is compared with the doses of
+    that arm; NaN where it has but one.
+    """
+    if len(grounds) == 1:
+        return variance_ratios(density, X, dose, grounds[0], weights)
+    table = components(dose)
+    out = np.full(table.shape, np.nan)
+    for place, ground in enumerate(grounds):
+        part, known = density.parts[place], np.column_stack([X, table[:, :place]])
+        own = np.ascontiguousarray(table[:, place])
+        if not (arms and place == 1):
+            out[:, place] = variance_ratios(part, known, own, ground, weights)
+            continue
+        for arm in np.unique(table[:, 0]):
+            mine = table[:, 0] == arm
+            if np.ptp(own[mine]) == 0:
+                continue
+            counted = None if weights is None else weights[mine]
+            span = dose_support(own[mine], counted)
+            out[mine, place] = variance_ratios(part, known[mine], own[mine], span, counted)
+    return out
+
+
+def dose_balance(
+    X: FloatArray,
+    dose: DoseArray,
+    r: FloatArray,
+    grounds: tuple[DoseSupport, ...],
+    axes: DoseAxes,
+    *,
+    weights: FloatArray | None,
+    labels: list[str],
+) -> Balance:
+    """Balance of covariates against the dose, or against each of its components.
+
+    Against several: correlations with each quantity and its squared distance from the mean, and
+    with indicators of levels and point masses; with the dose within each arm.
+    """
+    if len(grounds) == 1:
+        return covariate_balance(X, dose, r, grounds[0], weights=weights, labels=labels)
+    own = np.ones(len(dose)) if weights is None else weights
+    columns = dose_columns(dose)
+    targets = _targets(columns[0], grounds[0], axes.labels[0], own)
+    if axes.arms:
+        targets |= _within_arms(columns[0], columns[1], axes.labels[1], own)
+    else:
+        for column, ground, label in zip(columns[1:], grounds[1:], axes.labels[1:], strict=True):
+            targets |= _targets(column, ground, label, own)
+    return correlation_balance(X, targets, r, weights=weights, labels=labels)
+
+
+def _targets(
+    column: FloatArray, ground: DoseSupport, label: str, weights: FloatArray
+) -> dict[str, FloatArray]:
+    """What covariates are compared with, by name."""
+    found = {}
+    if ground.continuous:
+        found[label] = column
+        found[f"{label} squared"] = (column - np.average(column, weights=weights)) ** 2
+    for mass in ground.masses:
+        found[f"{label} {mass:g}"] = (column == mass).astype(np.float64)
+    return found
+
+
+def _within_arms(
+    arm: FloatArray, amount: FloatArray, label: str, weights: FloatArray
+) -> dict[str, FloatArray]:
+    """The dose of each arm less its mean there, 0 in other arms."""
+    found = {}
+    for level in np.unique(arm[weights > 0]):
+        mine = arm == level
+        if np.ptp(amount[mine]) > 0:
+            mean = np.average(amount[mine], weights=weights[mine])
+            found[f"{label} of arm {level:g}"] = np.where(mine, amount - mean, 0.0)
+    return found

@@ -1,0 +1,167 @@
+"""The average dose-response curve with standard errors, from influences summed over a cluster.
+
+The bias-corrected average of `doseforest.estimator.averages`: the mean of out-of-bag curves plus
+local parabolas through what they leave of the outcomes, weighted by r = p(T) / pi(T | X); at levels
+of the dose, means. Errors are by the rows' influences, summed within groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.base.intervals import degrees_of_freedom
+from doseforest.doses.smoothing.boundary import edge_bandwidths
+from doseforest.doses.smoothing.kernels import KERNELS
+from doseforest.doses.smoothing.local_polynomials import LEAST_LEFT, horner, solve_moments
+from doseforest.estimator.averages.average_curves import AverageDoseResponse
+from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.treatment_ratios import TreatmentRatios
+
+RowValues = Callable[[UnitBlock], tuple[FloatArray, FloatArray]]  # curves, and what they leave
+
+
+@dataclass(frozen=True, slots=True)
+class _Fits:
+    """Polynomials in u = (T - t) / h at each dose."""
+
+    doses: FloatArray  # (n_doses,)
+    widths: FloatArray  # (n_doses,) h
+    kernel: str
+    mass: FloatArray  # (n_doses,) sum of kernel weights
+    coefficients: FloatArray  # (n_doses, degree + 1)
+    first: FloatArray  # what turns kernel weights into equivalent ones
+    form: FloatArray  # what leverages are of
+
+    def influence(self, dose: FloatArray, left: FloatArray, weights: FloatArray) -> FloatArray:
+        """Part of each row in the errors, times its weight, (n_rows, n_doses)."""
+        u = (dose[:, None] - self.doses) / self.widths
+        share = KERNELS[self.kernel].value(u) * weights[:, None] / self.mass
+        rest = left[:, None] - horner(self.coefficients, u)
+        if self.kernel != "exact":
+            rest = rest / np.maximum(1 - share * horner(self.form, u), LEAST_LEFT)
+        out: FloatArray = share * horner(self.first, u) * rest
+        return out
+
+
+def average_with_errors(
+    units: Units, rows: RowValues, ratios: TreatmentRatios, doses: FloatArray
+) -> AverageDoseResponse:
+    """Average outcome at each dose with standard errors.
+
+    Parameters
+    ----------
+    rows : callable
+        From a block to curves at the doses, (n_rows, n_doses), and outcomes less the curve at the
+        observed dose, (n_rows,), from models and trees that have not seen the rows.
+    ratios : TreatmentRatios
+        Weights r and how doses are smoothed.
+    """
+    degree = 0 if ratios.kernel == "exact" else 2
+    widths = edge_bandwidths(doses, ratios.bandwidth, ratios.kernel, ratios.ends)
+    weight, curve, moments, crossed = add_up(
+        units.blocks,
+        "average curve: local sums of residuals",
+        lambda block: _moments(block, rows, ratios, doses, widths, degree),
+    )
+    alone = moments[:, 0] <= 0  # doses that no row is near: the curves say what there is to say
+    moments[alone, 0] = np.inf
+    fits = _Fits(
+        doses, widths, ratios.kernel, moments[:, 0], *_solved(moments, crossed, alone, degree)
+    )
+    mean = curve / weight
+    n_rows = float(units.n_rows)
+
+    def sums(block: UnitBlock) -> tuple[Any, ...]:
+        own = block.own_weights
+        curves, left = rows(block)
+        influence = n_rows * fits.influence(block.dose, left, own * ratios.weights(block))
+        said = own[:, None] * (curves - mean) + influence
+        _, groups = np.unique(block.ids, return_inverse=True)  # rows of a group are in one block
+        n_groups = int(groups.max(initial=-1)) + 1
+        totals = np.zeros((n_groups, len(doses)))
+        np.add.at(totals, groups, said)
+        sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
+        return (
+            n_groups,
+            influence.sum(axis=0),
+            totals.T @ totals,
+            (totals**4).sum(axis=0),
+            sizes @ totals,
+            sizes @ sizes,
+        )
+
+    found = add_up(units.blocks, "average curve: influences", sums)
+    n_groups, total, products, fourths, sized, squares = found
+    off = total / n_rows  # influences have mean 0
+    centred = products - np.outer(sized, off) - np.outer(off, sized) + squares * np.outer(off, off)
+    covariance = centred * (n_groups / max(n_groups - 1, 1)) / weight**2
+    covariance[alone, alone] = np.inf
+    return AverageDoseResponse(
+        doses=doses,
+        values=mean + fits.coefficients[:, 0],
+        standard_errors=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+        covariance=covariance,
+        bandwidth=None if ratios.kernel == "exact" else ratios.bandwidth,
+        method="bias_corrected",
+        degrees=degrees_of_freedom(np.diag(products), fourths, n_groups),
+    )
+
+
+def _solved(
+    moments: FloatArray, crossed: FloatArray, alone: NDArray[np.bool_], degree: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Polynomials at the doses, 0 where no row is near."""
+    found = solve_moments(moments[~alone], crossed[~alone], degree)
+    out = tuple(np.zeros((len(alone), own.shape[1])) for own in found)
+    for every, own in zip(out, found, strict=True):
+        every[~alone] = own
+    coefficients, first, form = out
+    return coefficients, first, form
+
+
+def _moments(
+    block: UnitBlock,
+    rows: RowValues,
+    ratios: TreatmentRatios,
+    doses: FloatArray,
+    widths: FloatArray,
+    degree: int,
+) -> tuple[Any, ...]:
+    own = block.own_weights
+    curves, left = rows(block)
+    u = (block.dose[:, None] - doses) / widths
+    powered = KERNELS[ratios.kernel].value(u) * (own * ratios.weights(block))[:, None]
+    moments, crossed = np.zeros((len(doses), 2 * degree + 1)), np.zeros((len(doses), degree + 1))
+    for power in range(2 * degree + 1):
+        moments[:, power] = powered.sum(axis=0)
+        if power <= degree:
+            crossed[:, power] = left @ powered
+        powered = powered * u
+    return own.sum(), own @ curves, moments, crossed
+
+
+def plain_average(average: AverageDoseResponse) -> dict[str, Any]:
+    """An average as what JSON can hold."""
+    return {
+        "doses": average.doses.tolist(),
+        "values": average.values.tolist(),
+        "standard_errors": average.standard_errors.tolist(),
+        "covariance": average.covariance.tolist(),
+        "bandwidth": average.bandwidth,
+        "method": average.method,
+        "degrees": None if average.degrees is None else average.degrees.tolist(),
+    }
+
+
+def read_average(stored: dict[str, Any]) -> AverageDoseResponse:
+    """The average of what `plain_average` returned."""
+    arrays = {
+        name: np.array(own, np.float64) for name, own in stored.items() if isinstance(own, list)
+    }
+    return AverageDoseResponse(**{**stored, **arrays})

@@ -1,0 +1,158 @@
+"""Means given the covariates on a cluster: a ridge on spline terms, a forest of what it leaves.
+
+Cross-fitted by fold, and drawn towards the overall mean where the covariates tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
+from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, Targets, fold_forests
+from doseforest.spark.jobs import broadcast
+
+RIDGE = 1e-3  # per row and variance of a term
+BLOCK_ROWS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class MeanModels:
+    """Means of targets given the covariates, without each fold."""
+
+    terms: CovariateTerms
+    coefficients: FloatArray  # (n_folds, 1 + n_terms, n_targets)
+    forests: tuple[Any, ...]  # (n_folds,) Forest
+    centre: FloatArray  # (n_targets,) mean of the predictions
+    mean: FloatArray  # (n_targets,) mean of the targets
+    slope: FloatArray  # (n_targets,) in [0, 1]
+
+    def predict(self, block: UnitBlock) -> FloatArray:
+        """Means for the rows of a block from models that have not seen them."""
+        return self.mean + self.slope * (self.raw(block) - self.centre)
+
+    def raw(self, block: UnitBlock) -> FloatArray:
+        """The same before they are drawn towards the mean."""
+        out = np.empty((len(block), self.coefficients.shape[2]))
+        for fold, forest in enumerate(self.forests):
+            rows = block.folds == fold
+            if rows.any():
+                linear = _linear(self.terms, self.coefficients[fold], block.numbers[rows])
+                out[rows] = linear + forest.average(block.X[rows], n_jobs=1)
+        return out
+
+
+@dataclass(slots=True, eq=False)
+class MeanFitter:
+    """Fits means of what units have; products of the terms are summed once."""
+
+    units: Units
+    terms: CovariateTerms
+    splits: BinnedFeatures  # the covariates, as trees split on them
+    gram: FloatArray | None = None  # (n_folds, k, k)
+    kept: Callable[[UnitBlock], NDArray[np.bool_]] | None = None  # rows to fit to; None: all
+
+    def fit(self, targets: Targets, work: ForestWork, what: str) -> MeanModels:
+        """Fit models of targets; `what` they are is told by the jobs."""
+        cross, weight = self._cross(targets, what)
+        coefficients = self._coefficients(cross, weight)
+        terms = self.terms
+
+        def left_by(fold: int) -> Targets:
+            own = coefficients[fold]
+            return lambda block: targets(block) - _linear(terms, own, block.numbers)
+
+        forests = fold_forests(self.units, self.splits, work, left_by, self.kept)
+        n_targets = cross.shape[2]
+        plain = MeanModels(
+            terms,
+            coefficients,
+            forests,
+            np.zeros(n_targets),
+            np.zeros(n_targets),
+            np.ones(n_targets),
+        )
+        return self._shrunk(plain, targets, what)
+
+    def _cross(self, targets: Targets, what: str) -> tuple[FloatArray, FloatArray]:
+        terms, n_folds, with_gram = self.terms, self.units.n_folds, self.gram is None
+        kept = self.kept
+
+        def sums(block: UnitBlock) -> tuple[FloatArray, ...]:
+            target, weights = targets(block), _weights(block, kept)
+            k = 1 + terms.n_terms
+            gram = np.zeros((n_folds, k, k) if with_gram else (0, 0, 0))
+            cross = np.zeros((n_folds, k, target.shape[1]))
+            for rows in _slices(len(block)):
+                columns = _columns(terms, block.numbers[rows])
+                for fold in range(n_folds):
+                    own = weights[rows] * (block.folds[rows] == fold)
+                    weighted = columns * own[:, None]
+                    cross[fold] += weighted.T @ target[rows]
+                    if with_gram:
+                        gram[fold] += weighted.T @ columns
+            return gram, cross
+
+        text = f"{what} given the covariates: products of terms"
+        gram, cross = add_up(self.units.blocks, text, sums)
+        if with_gram:
+            self.gram = gram
+        assert self.gram is not None
+        return cross, self.gram[:, 0, 0]
+
+    def _coefficients(self, cross: FloatArray, weight: FloatArray) -> FloatArray:
+        assert self.gram is not None
+        out = np.empty(cross.shape)
+        for fold in range(len(cross)):
+            gram = self.gram.sum(axis=0) - self.gram[fold]
+            n_rows = weight.sum() - weight[fold]
+            penalty = RIDGE * np.diag(gram) + 1e-9 * n_rows
+            penalty[0] = 0.0  # no penalty on the level
+            right = cross.sum(axis=0) - cross[fold]
+            out[fold] = np.linalg.solve(gram + np.diag(penalty), right)
+        return out
+
+    def _shrunk(self, plain: MeanModels, targets: Targets, what: str) -> MeanModels:
+        kept = self.kept
+        with broadcast(self.units.context, plain) as sent:
+
+            def sums(block: UnitBlock) -> tuple[Any, ...]:
+                target, told, own = targets(block), sent.value.raw(block), _weights(block, kept)
+                both = np.stack([np.ones_like(told), told, target, told**2, told * target])
+                return (both * own[None, :, None]).sum(axis=1), 0.0
+
+            text = f"{what} given the covariates: slopes out of fold"
+            ones, told, target, squares, products = add_up(self.units.blocks, text, sums)[0]
+        centre, mean = told / ones, target / ones
+        variance = np.maximum(squares / ones - centre**2, 0.0)
+        covariance = products / ones - centre * mean
+        slope = np.where(variance > 0, covariance / np.where(variance > 0, variance, 1.0), 0.0)
+        return MeanModels(
+            plain.terms, plain.coefficients, plain.forests, centre, mean, np.clip(slope, 0.0, 1.0)
+        )
+
+
+def _weights(block: UnitBlock, kept: Callable[[UnitBlock], NDArray[np.bool_]] | None) -> FloatArray:
+    """Weights of the rows, 0 for those that are left out."""
+    return block.own_weights if kept is None else np.where(kept(block), block.own_weights, 0.0)
+
+
+def _columns(terms: CovariateTerms, X: FloatArray) -> FloatArray:
+    return np.column_stack([np.ones(len(X)), terms.evaluate(X)])
+
+
+def _linear(terms: CovariateTerms, coefficients: FloatArray, X: FloatArray) -> FloatArray:
+    out = np.empty((len(X), coefficients.shape[1]))
+    for rows in _slices(len(X)):
+        out[rows] = _columns(terms, X[rows]) @ coefficients
+    return out
+
+
+def _slices(n_rows: int) -> list[slice]:
+    return [slice(first, first + BLOCK_ROWS) for first in range(0, n_rows, BLOCK_ROWS)]

@@ -1,0 +1,142 @@
+"""The outcome model of a cluster: the spline core, our own forests and other members, stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.nuisance.outcome.mixtures import convex_weights
+from doseforest.nuisance.outcome.outcome_models import BoostedCore, OutcomeModel, Stack
+from doseforest.nuisance.outcome.spline_model import SplineCore
+from doseforest.spark.cluster_units import UnitBlock, Units, triangle
+from doseforest.spark.fold_forests import (
+    BinnedFeatures,
+    ForestWork,
+    Targets,
+    as_ensemble,
+    fold_forests,
+)
+from doseforest.spark.jobs import broadcast
+
+OUTCOME_MODELS = ("stack", "core", "members")
+Members = dict[str, OutcomeModel]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldOutcomes:
+    """An outcome model without each fold, and one of all rows for new units."""
+
+    without: tuple[OutcomeModel, ...]  # (n_folds,)
+    full: OutcomeModel
+    weights: dict[str, float]  # of the members
+
+
+def by_fold(
+    models: tuple[OutcomeModel, ...],
+    block: UnitBlock,
+    answer: Callable[[OutcomeModel, UnitBlock, Any], FloatArray],
+) -> FloatArray:
+    """Answers of models, each for the rows of its fold."""
+    out: FloatArray | None = None
+    for fold, model in enumerate(models):
+        rows = block.folds == fold
+        own = answer(model, block, rows)
+        if out is None:
+            out = np.empty((len(block), *own.shape[1:]))
+        out[rows] = own
+    assert out is not None  # there are folds
+    return out
+
+
+def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
+    """Predictions at the rows' own doses."""
+    return model.predict(block.numbers[rows], block.dose[rows])
+
+
+def fit_outcomes(
+    units: Units,
+    cores: tuple[SplineCore, ...],
+    splits: BinnedFeatures,
+    kind: str,
+    work: ForestWork,
+    given: Sequence[Members] = (),
+) -> FoldOutcomes:
+    """Stack the cores with forests of the outcome and of what the cores leave.
+
+    Parameters
+    ----------
+    cores : tuple of SplineCore
+        Without each fold, and last of all rows; none with "members".
+    splits : BinnedFeatures
+        Covariates, as numbers, and dose.
+    kind : {"stack", "core", "members"}
+    given : sequence of mappings
+        A user's members, without each fold and last of all rows.
+    """
+    *apart, whole = [dict(own) for own in given] or [{} for _ in range(units.n_folds + 1)]
+    if kind == "stack":
+        *apart, whole = _with_forests(units, cores, splits, work, [*apart, whole])
+    elif kind == "core":
+        *apart, whole = [{"core": c, **own} for c, own in zip(cores, [*apart, whole], strict=True)]
+    if len(whole) == 1:
+        ((name, full),) = whole.items()
+        return FoldOutcomes(tuple(own[name] for own in apart), full, {name: 1.0})
+    shares = _shares(units, apart)
+    weights = dict(zip(whole, shares.tolist(), strict=True))
+    return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
+
+
+def _with_forests(
+    units: Units,
+    cores: tuple[SplineCore, ...],
+    splits: BinnedFeatures,
+    work: ForestWork,
+    given: list[Members],
+) -> list[Members]:
+    """The cores, forests of what they leave, and forests of the outcome, before other members."""
+    *without, full = cores
+    residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
+    plain = fold_forests(units, splits, work, lambda fold: _outcome)
+    shape = units.n_numbers, splits.bins.n_features - units.n_numbers
+
+    def members(core: SplineCore, left: Any, own: Any, others: Members) -> Members:
+        return {
+            "core": core,
+            "core and forest": BoostedCore(core, as_ensemble(left, *shape)),
+            "forest": as_ensemble(own, *shape),
+            **others,
+        }
+
+    apart = [
+        members(core, [left], [own], others)
+        for core, left, own, others in zip(without, residual, plain, given[:-1], strict=True)
+    ]
+    return [*apart, members(full, residual, plain, given[-1])]
+
+
+def _residual_of(core: SplineCore) -> Targets:
+    def left(block: UnitBlock) -> FloatArray:
+        return (block.y - core.predict(block.numbers, block.dose))[:, None]
+
+    return left
+
+
+def _outcome(block: UnitBlock) -> FloatArray:
+    return block.y[:, None]
+
+
+def _shares(units: Units, apart: list[Members]) -> FloatArray:
+    """Convex weights of the members, by the squared error out of fold."""
+    by_member = [tuple(own[name] for own in apart) for name in apart[0]]
+    with broadcast(units.context, by_member) as sent:
+
+        def gaps(block: UnitBlock) -> FloatArray:
+            told = [by_fold(models, block, observed) - block.y for models in sent.value]
+            return (np.stack(told, axis=1) * np.sqrt(block.own_weights)[:, None])[None]
+
+        found = triangle(units.blocks, "weigh the members of the outcome model", gaps)[0]
+    return convex_weights(found, np.zeros(len(found)))

@@ -1,0 +1,242 @@
+"""The overlap report of a cluster: sums over all rows, quantiles of a sample of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.smoothing.kernels import KERNELS
+from doseforest.engine.look_inside.node_names import feature_label
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.estimator.unit_support import (
+    supported,
+    warn_of_rare_levels,
+    warn_of_unsupported,
+    within,
+)
+from doseforest.nuisance.treatment.dose_support import DoseSupport, quadrature_grid
+from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.report.overlap_measures import (
+    WeightSpread,
+    given_variances,
+    variance_nodes,
+    weighted_quantiles,
+)
+from doseforest.report.overlap_report import WEAK_BELOW, OverlapReport
+from doseforest.spark.cluster_balance import BalanceTargets, balance_of, balance_sums
+from doseforest.spark.cluster_density import TOLD
+from doseforest.spark.cluster_units import Sums, UnitBlock, Units, add_up, fold_of, largest
+from doseforest.spark.frame_input import FrameSummary
+from doseforest.spark.jobs import described
+from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios, in_slices
+
+NAME = "location_scale"  # the weights are those of this density
+SHOWN_ROWS = 10_000  # about so many rows are in the quantiles and pictures
+SHOWN_SEED = 11
+
+
+CURE = "Give 'doses' that leave them out, and look at overlapReport() of the model."
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the rows are asked."""
+
+    density: MixedDensity
+    ratios: TreatmentRatios
+    doses: FloatArray  # (n_doses,)
+    nodes: FloatArray  # (n_nodes,) doses that stand for all
+    lengths: FloatArray  # (n_nodes,)
+    mean: float  # of the doses
+    variance: float
+
+    @property
+    def ground(self) -> DoseSupport:
+        return self.density.support
+
+    @property
+    def targets(self) -> BalanceTargets:
+        return BalanceTargets(self.ground, self.mean)
+
+
+def measure_overlap(
+    units: Units,
+    density: MixedDensity,
+    ratios: TreatmentRatios,
+    sample: TrainingRows,
+    grid: FloatArray,
+    summary: FrameSummary,
+) -> OverlapReport:
+    """Report on the overlap of units that have `TOLD` for a density and `RATIO` for weights."""
+    question = _question(units, density, ratios, sample, grid)
+
+    def sums(block: UnitBlock) -> Sums:
+        return in_slices(block, lambda rows: _sums(rows, question))
+
+    total = add_up(units.blocks, "overlap of the rows", sums)
+    highest = largest(units.blocks, "largest weights", lambda own: (own[RATIO].max(initial=0.0),))[
+        0
+    ]
+    return _report(units, question, total, float(highest), _shown(units, question), summary)
+
+
+def warn_of_overlap(report: OverlapReport, grid: FloatArray) -> None:
+    """Warn as the local estimator does: of doses that few could have had, and of rare levels."""
+    shares = report.supported[np.isin(report.doses, grid)]
+    warn_of_unsupported(grid, shares, stacklevel=4, cure=CURE)
+    if not report.continuous:
+        at_level = np.isin(report.doses, report.masses)
+        warn_of_rare_levels(report.doses[at_level], report.kernel_sample[at_level])
+
+
+def _question(
+    units: Units,
+    density: MixedDensity,
+    ratios: TreatmentRatios,
+    sample: TrainingRows,
+    grid: FloatArray,
+) -> _Question:
+    ground, middle = density.support, float(sample.dose.mean())
+    nodes, lengths = variance_nodes(quadrature_grid(sample.dose, ground, sample.weights), ground)
+
+    def sums(block: UnitBlock) -> Sums:
+        own, about = block.own_weights, block.dose - middle
+        return own.sum(), own @ about, own @ about**2
+
+    weight, *means = add_up(units.blocks, "moments of the dose", sums)
+    about, square = (float(own / weight) for own in means)
+    return _Question(
+        density=density,
+        ratios=ratios,
+        doses=np.union1d(grid, ground.masses),
+        nodes=nodes,
+        lengths=lengths,
+        mean=middle + about,
+        variance=square - about**2,
+    )
+
+
+def _sums(block: UnitBlock, asked: _Question) -> Sums:
+    """What a report adds up over all rows."""
+    own, r = block.own_weights, asked.ratios.weights(block)
+    told, targets = block[TOLD], asked.targets.of(block.dose)
+    kernel = _kernel(block.dose, asked)
+    plain, weighted = kernel * own[:, None], kernel * (own * r)[:, None]
+    ratios = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
+    weak = ratios < WEAK_BELOW * asked.variance
+    at_mass = block.dose[:, None] == np.array(asked.ground.masses)
+    raw, product = own * block[RATIO], own * r
+    return (
+        own.sum(),
+        own @ supported(asked.density, told, asked.doses, asked.ground),
+        np.stack([plain.sum(axis=0), weighted.sum(axis=0)]),
+        np.stack([(plain**2).sum(axis=0), (weighted**2).sum(axis=0)]),
+        own @ weak,
+        np.array([raw.sum(), product.sum()]),
+        np.array([(raw**2).sum(), (product**2).sum()]),
+        int((block[RATIO] > asked.ratios.cap).sum()),
+        product @ at_mass,
+        product**2 @ at_mass,
+        *balance_sums(block.X, targets, own),
+        *balance_sums(block.X, targets, product),
+    )
+
+
+def _kernel(dose: FloatArray, asked: _Question) -> FloatArray:
+    width = asked.ratios.bandwidth
+    return KERNELS[asked.ratios.kernel].value((dose[:, None] - asked.doses) / width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Rows that quantiles and pictures are made of."""
+
+    dose: FloatArray  # (n,)
+    weights: FloatArray | None  # (n,)
+    r: FloatArray  # (n,)
+    before: FloatArray  # (n,) r before the cap
+    ratios: FloatArray  # (n,) variance given the covariates over that of all
+    observed: FloatArray  # (n,) density at the row's own dose
+    on_doses: FloatArray  # (n, n_doses)
+
+
+def _shown(units: Units, asked: _Question) -> _Shown:
+    share, seed = min(1.0, SHOWN_ROWS / units.n_rows), units.seed + SHOWN_SEED
+
+    def rows(block: UnitBlock) -> tuple[Any, ...]:
+        own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
+        told = own[TOLD]
+        inside = within(asked.ground, asked.doses)
+        variances = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
+        return (
+            own.sample_keys,
+            own.dose,
+            own.own_weights,
+            asked.ratios.weights(own),
+            own[RATIO] / asked.ratios.raw_mean,
+            variances / asked.variance,
+            asked.density.density(told, own.dose[:, None])[:, 0],
+            asked.density.density(told, inside),
+        )
+
+    with described(units.context, "rows for quantiles of the overlap"):
+        found = units.blocks.map(rows).collect()
+    keys, dose, weights, *others = (np.concatenate(own) for own in zip(*found, strict=True))
+    order = np.lexsort((dose, keys))
+    kept = [own[order] for own in others]
+    return _Shown(dose[order], weights[order] if units.weighted else None, *kept)
+
+
+def _report(
+    units: Units,
+    asked: _Question,
+    total: Sums,
+    highest: float,
+    shown: _Shown,
+    summary: FrameSummary,
+) -> OverlapReport:
+    weight, supported_sum, kernels, squares, weak, sums, sums_of_squares, n_capped = total[:8]
+    at_level, level_squares, *balance = total[8:]
+    sample = np.divide(kernels**2, squares, out=np.zeros(kernels.shape), where=squares > 0)
+    raw, capped = sums**2 / sums_of_squares
+    beside = ~asked.ground.at_mass(shown.dose) | (not asked.ground.continuous)
+    beside = beside if beside.any() else np.ones(len(beside), bool)
+    labels = [feature_label(summary.names, place) for place in range(units.n_features)]
+    return OverlapReport(
+        n_rows=units.n_rows,
+        doses=asked.doses,
+        components=summary.treatment,
+        arms=False,
+        masses=asked.ground.masses,
+        continuous=asked.ground.continuous,
+        supported=supported_sum / weight,
+        kernel_sample=sample[0],
+        weighted_sample=sample[1],
+        density_quantiles=weighted_quantiles(shown.on_doses, shown.weights),
+        observed_quantiles=weighted_quantiles(
+            shown.observed[beside], None if shown.weights is None else shown.weights[beside]
+        ),
+        weights_name=NAME,
+        before_cap=WeightSpread(
+            weighted_quantiles(shown.before, shown.weights),
+            highest / asked.ratios.raw_mean,
+            float(raw),
+        ),
+        after_cap=WeightSpread(
+            weighted_quantiles(shown.r, shown.weights),
+            min(highest, asked.ratios.cap) / asked.ratios.capped_mean,
+            float(capped),
+        ),
+        n_capped=int(n_capped),
+        balance=balance_of(asked.targets, labels, tuple(balance[:6]), tuple(balance[6:])),
+        weak_below=WEAK_BELOW,
+        weak_share=float(weak / weight),
+        observed_doses=shown.dose,
+        treatment_weights=shown.r,
+        variance_ratios=shown.ratios,
+        sample_weights=shown.weights,
+        level_samples=at_level**2 / np.maximum(level_squares, np.finfo(float).tiny),
+    )
