@@ -96,7 +96,7 @@ types: setup
 # A process for each core, with one thread for what spins while it waits (OpenMP, BLAS).
 unit: setup $(if $(JAVA),$(SPARK))
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	  $(BIN)/python -m pytest --numprocesses auto --dist loadfile --durations 15
 
 # In build/sanitize, with an environment of its own: .venv keeps the ordinary extension.
 sanitize: setup
