@@ -5,8 +5,25 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms
-from doseforest.nuisance.outcome.knot_search import MAX_FOUND, MIN_SHARE, N_BINS, search_knots
+from doseforest.nuisance.outcome.knot_search import (
+    MAX_FOUND,
+    MIN_SHARE,
+    N_BINS,
+    KnotSearch,
+    knot_edges,
+    sums_above,
+    sums_by_bin,
+)
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
+
+
+def search_knots(x, functions, residual, weights, folds, n_folds, searched):
+    search = KnotSearch(n_folds)
+    for feature in searched:
+        edges = knot_edges(x[:, feature])
+        rows = x[:, feature], residual[None], weights, folds, n_folds, edges
+        search.add(feature, edges, [sums_above(sums_by_bin(f, *rows), 0) for f in functions.T])
+    return search.found()
 
 
 def sample(n=600, n_features=3, n_folds=3, seed=0):

@@ -16,8 +16,9 @@ N_ROWS = 500
 @pytest.mark.parametrize("kernel", ["epanechnikov", "exact"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_an_average_is_the_local_one(spark, kernel, grouped):
+    from doseforest.data.row_blocks import RowBlock
     from doseforest.spark.cluster_intervals import average_with_errors, plain_average, read_average
-    from doseforest.spark.cluster_units import UnitBlock, Units
+    from doseforest.spark.cluster_units import Units
     from doseforest.spark.jobs import Kept
     from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios
 
@@ -40,7 +41,7 @@ def test_an_average_is_the_local_one(spark, kernel, grouped):
     )
     columns = {RATIO: ratio, "curves": curves, "left": left}
     blocks = [
-        UnitBlock(
+        RowBlock(
             np.zeros((N_ROWS, 1))[r],
             dose[r],
             left[r],
@@ -80,14 +81,15 @@ def test_an_average_is_the_local_one(spark, kernel, grouped):
 
 
 def test_a_dose_without_rows_near_has_no_end_of_its_error(spark):
+    from doseforest.data.row_blocks import RowBlock
     from doseforest.spark.cluster_intervals import average_with_errors
-    from doseforest.spark.cluster_units import UnitBlock, Units
+    from doseforest.spark.cluster_units import Units
     from doseforest.spark.jobs import Kept
     from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios
 
     dose = np.append(np.linspace(0, 1, 99), 9.0)
     ids = np.arange(100)
-    block = UnitBlock(np.zeros((100, 1)), dose, dose, None, ids, ids % 3, {RATIO: np.ones(100)})
+    block = RowBlock(np.zeros((100, 1)), dose, dose, None, ids, ids % 3, {RATIO: np.ones(100)})
     ratios = TreatmentRatios(10.0, 1.0, 1.0, "epanechnikov", 0.2, (0.0, 9.0))
     with Kept() as kept:
         data = kept.keep(spark.sparkContext.parallelize([block], 1))

@@ -100,13 +100,14 @@ def test_members_draw_by_the_seed_of_the_fit(spark):
 def test_members_are_fitted_without_each_fold(spark):
     from pyspark.ml.regression import DecisionTreeRegressor
 
-    from doseforest.spark.cluster_units import UnitBlock, Units
+    from doseforest.data.row_blocks import RowBlock
+    from doseforest.spark.cluster_units import Units
     from doseforest.spark.jobs import Kept
     from doseforest.spark.members import fit_given
 
     folds = np.arange(300) % 3
     x, dose = np.zeros((300, 1)), np.linspace(0, 1, 300)
-    block = UnitBlock(x, dose, 10.0 * folds, None, np.arange(300), folds)
+    block = RowBlock(x, dose, 10.0 * folds, None, np.arange(300), folds)
     with Kept() as kept:
         blocks = kept.keep(spark.sparkContext.parallelize([block], 1))
         units = Units(blocks, kept, 300, 1, 3, 0, weighted=False)

@@ -40,11 +40,12 @@ class Measured:
     """Units on two partitions, their density and their report."""
 
     def __init__(self, context, kind):
+        from doseforest.data.row_blocks import RowBlock
         from doseforest.spark.cluster_density import TOLD, fit_dose_density
         from doseforest.spark.cluster_fit import _with_dose
         from doseforest.spark.cluster_means import MeanFitter
         from doseforest.spark.cluster_overlap import measure_overlap
-        from doseforest.spark.cluster_units import UnitBlock, Units, fold_of
+        from doseforest.spark.cluster_units import Units, fold_of
         from doseforest.spark.engine import GrowthReport
         from doseforest.spark.feature_summaries import summarise_features
         from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
@@ -62,7 +63,7 @@ class Measured:
         folds = fold_of(ids, N_FOLDS, 0)
         y = np.zeros(N_ROWS)
         halves = [
-            UnitBlock(self.x[r], self.dose[r], y[r], self.weights[r], ids[r], folds[r])
+            RowBlock(self.x[r], self.dose[r], y[r], self.weights[r], ids[r], folds[r])
             for r in (slice(0, 400), slice(400, None))
         ]
         self.weights = self.weights.astype(np.float64)

@@ -10,8 +10,11 @@ from doseforest import CurveForest
 from doseforest.data.binning import fit_bins
 from doseforest.data.exact_grid import normalised_weights
 from doseforest.data.feature_table import as_table
+from doseforest.data.row_blocks import OneBlock, RowBlock
 from doseforest.doses.grids import DoseRange
 from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms
+from doseforest.nuisance.outcome.spline_core import choose_terms
+from doseforest.nuisance.outcome.spline_design import Design
 from forests import assert_same_bits
 from spark_here import needs_spark
 
@@ -101,31 +104,30 @@ def test_a_forest_of_the_units_is_a_curve_forest(units, features, table):
     assert_same_bits(local.forest_, grown)
 
 
-def test_the_core_of_all_rows_is_the_local_one_with_the_same_folds(
-    units, features, table, monkeypatch
-):
+def test_cores_of_many_blocks_are_those_of_one(units, features, table):
     from doseforest.doses.bases.splines import Spline
-    from doseforest.nuisance.outcome import spline_core
-    from doseforest.nuisance.outcome.spline_design import Design
     from doseforest.spark.cluster_units import fold_of
-    from doseforest.spark.spline_sums import fit_cores
+    from doseforest.spark.spline_sums import MOST_TERMS, fit_cores
 
     x, dose, y = table["x"], table["dose"], table["y"]
     weights = normalised_weights(table["weights"]).astype(np.float64)
     level = float(np.average(y, weights=weights))
     basis = Spline().fit(dose, weights)
-    *without, core = fit_cores(units, features, basis, level)
-    monkeypatch.setattr(spline_core, "N_FOLDS", N_FOLDS)
-    design = Design(x, dose, fit_covariate_terms(x), basis)
-    folds = fold_of(np.arange(N_ROWS), N_FOLDS, 0)
-    choice = spline_core._choose_terms(design, y - level, weights, folds)
-    coefficients = np.zeros(design.n_mains + len(choice.pool))
-    for share, fit in zip(choice.shares, choice.fits, strict=True):
-        coefficients[fit.columns] += share * fit.coefficients
-    coefficients[0] += level
-    local = spline_core.assemble_core(choice.design, choice.pool, coefficients, binary=False)
-    np.testing.assert_allclose(core.predict(x, dose), local.predict(x, dose), atol=1e-6)
-    assert len(without) == N_FOLDS
+    ids = np.arange(N_ROWS)
+    rows = RowBlock(x, dose, y, weights, ids, fold_of(ids, N_FOLDS, 0))
+    choices = choose_terms(
+        OneBlock(rows, N_FOLDS),
+        Design(x, dose, fit_covariate_terms(x), basis),
+        features.knots,
+        level,
+        without_folds=True,
+        most=MOST_TERMS,
+    )
+    cores = fit_cores(units, features, basis, level)
+    assert len(cores) == len(choices) == N_FOLDS + 1
+    for core, choice in zip(cores, choices, strict=True):
+        local = choice.core(level)
+        np.testing.assert_allclose(core.predict(x, dose), local.predict(x, dose), atol=1e-6)
 
 
 def test_folds_of_rows_are_their_ids_alone(units):
@@ -146,10 +148,9 @@ def pretended(spark, blocks, n_rows):
 
 
 def block_of(dose, ids, keys=None):
-    from doseforest.spark.cluster_units import UnitBlock
 
     n = len(dose)
-    return UnitBlock(np.zeros((n, 1)), dose, np.zeros(n), None, ids, ids % N_FOLDS, {}, keys)
+    return RowBlock(np.zeros((n, 1)), dose, np.zeros(n), None, ids, ids % N_FOLDS, {}, keys)
 
 
 def test_a_level_that_the_sample_misses_is_among_the_doses(spark):

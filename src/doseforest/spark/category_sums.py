@@ -13,6 +13,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.binning import MAX_CATEGORIES, FeatureBins
+from doseforest.data.row_blocks import NUMBERS, RowBlock
 from doseforest.doses.vectors import components
 from doseforest.nuisance.encoding.category_encoding import (
     RIDGE,
@@ -21,7 +22,7 @@ from doseforest.nuisance.encoding.category_encoding import (
     indicator_codes,
 )
 from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
-from doseforest.spark.cluster_units import NUMBERS, UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import BINS, CODE_BINS, BinnedFeatures
 
 
@@ -39,7 +40,7 @@ def encode_units(units: Units, counts: Mapping[int, int]) -> CategoryEncoder | N
     line = _fit_line(units, numeric)
     *without, full = _encoders(units, counts, line)
 
-    def encoded(block: UnitBlock) -> dict[str, FloatArray]:
+    def encoded(block: RowBlock) -> dict[str, FloatArray]:
         out = np.empty((len(block), full.n_columns))
         for fold, encoder in enumerate(without):
             rows = block.folds == fold
@@ -84,30 +85,30 @@ class _Line:
     means: FloatArray  # (1 + n_components,) of the outcome and the doses
     slopes: FloatArray  # (n_numeric, 1 + n_components)
 
-    def left(self, block: UnitBlock) -> FloatArray:
+    def left(self, block: RowBlock) -> FloatArray:
         """What it leaves of a block's outcomes and doses, (n_rows, 1 + n_components)."""
         rest: FloatArray = _targets(block) - self.means - self.offsets(block) @ self.slopes
         return rest
 
-    def offsets(self, block: UnitBlock) -> FloatArray:
+    def offsets(self, block: RowBlock) -> FloatArray:
         """Numeric covariates less their means, 0 where missing."""
         return np.nan_to_num(block.X[:, self.numeric] - self.level)
 
 
-def _targets(block: UnitBlock) -> FloatArray:
+def _targets(block: RowBlock) -> FloatArray:
     return np.column_stack([block.y, components(block.dose)])
 
 
 def _fit_line(units: Units, numeric: IntArray) -> _Line:
     """Least squares on standardised covariates with a little ridge, over all rows."""
 
-    def first(block: UnitBlock) -> tuple[Any, ...]:
-        own, X = block.own_weights, block.X[:, numeric]
+    def first(block: RowBlock) -> tuple[Any, ...]:
+        own, X = block.row_weights, block.X[:, numeric]
         present = ~np.isnan(X)
         sums = own @ np.where(present, X, 0.0)
         return own.sum(), own @ _targets(block), own @ present.astype(np.float64), sums
 
-    weight, targets, known, sums = add_up(units.blocks, "means of covariates", first)
+    weight, targets, known, sums = units.add_up("means of covariates", first)
     start = _Line(
         numeric=numeric,
         level=sums / np.maximum(known, 1e-300),
@@ -117,12 +118,12 @@ def _fit_line(units: Units, numeric: IntArray) -> _Line:
     if not len(numeric):
         return start
 
-    def second(block: UnitBlock) -> tuple[Any, ...]:
+    def second(block: RowBlock) -> tuple[Any, ...]:
         offsets, left = start.offsets(block), start.left(block)
-        weighted = offsets * block.own_weights[:, None]
+        weighted = offsets * block.row_weights[:, None]
         return weighted.T @ offsets, weighted.T @ left
 
-    gram, cross = add_up(units.blocks, "products of covariates", second)
+    gram, cross = units.add_up("products of covariates", second)
     scale = np.sqrt(np.diag(gram) / weight)
     scale = np.where(scale > 1e-12 * np.abs(start.level), scale, np.inf)
     gram = gram / np.outer(scale, scale) + RIDGE * weight * np.eye(len(scale))
@@ -135,8 +136,8 @@ def _encoders(units: Units, counts: Mapping[int, int], line: _Line) -> tuple[Cat
     n_folds, n_features = units.n_folds, units.n_features
     features = sorted(counts)
 
-    def sums(block: UnitBlock) -> tuple[Any, ...]:
-        left, own = line.left(block), block.own_weights
+    def sums(block: RowBlock) -> tuple[Any, ...]:
+        left, own = line.left(block), block.row_weights
         columns = list(summed_columns(left, left[:, 1:]))
         found: list[Any] = []
         for feature in features:
@@ -148,7 +149,7 @@ def _encoders(units: Units, counts: Mapping[int, int], line: _Line) -> tuple[Cat
             found.append(np.reshape(by_fold, (len(columns), n_folds, n_cells)))
         return tuple(found)
 
-    found = add_up(units.blocks, "means and slopes of categories", sums)
+    found = units.add_up("means and slopes of categories", sums)
     columns: list[list[ColumnEncoding]] = [[] for _ in range(n_folds + 1)]
     n_targets = len(line.means)
     for place, feature in enumerate(features):

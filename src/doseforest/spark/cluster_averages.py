@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection, sieve_curves
@@ -11,7 +12,7 @@ from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 from doseforest.spark import sieve_rows as columns
 from doseforest.spark.cluster_intervals import average_with_errors
 from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
-from doseforest.spark.cluster_units import Sums, UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.jobs import broadcast
 from doseforest.spark.treatment_ratios import TreatmentRatios
 
@@ -23,11 +24,11 @@ def average_curve(
     basis = _basis(correction)
     with broadcast(units.context, outcomes.without) as sent:
 
-        def sums(block: UnitBlock) -> Sums:
-            curves, own = _curves(sent.value, basis, block, doses), block.own_weights
+        def sums(block: RowBlock) -> Sums:
+            curves, own = _curves(sent.value, basis, block, doses), block.row_weights
             return own.sum(), own @ curves
 
-        weight, total = add_up(units.blocks, "average curve", sums)
+        weight, total = units.add_up("average curve", sums)
     average: FloatArray = total / weight
     return average
 
@@ -43,7 +44,7 @@ def average_interval(
     basis = _basis(correction)
     with broadcast(units.context, outcomes.without) as sent:
 
-        def rows(block: UnitBlock) -> tuple[FloatArray, FloatArray]:
+        def rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
             if basis is None:
                 left = block.y - by_fold(sent.value, block, observed)
             else:
@@ -56,7 +57,7 @@ def average_interval(
 def _curves(
     without: tuple[OutcomeModel, ...],
     basis: FittedBasis | None,
-    block: UnitBlock,
+    block: RowBlock,
     doses: FloatArray,
 ) -> FloatArray:
     """Curves of rows as corrected, out of fold and out of bag."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.binning import sampled_ids
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.treatment.density_tables import smoothed_density
@@ -26,7 +27,7 @@ from doseforest.nuisance.treatment.location_scale import (
 )
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.spark.cluster_means import MeanFitter
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up, largest
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import ForestWork
 from doseforest.spark.jobs import described
 
@@ -85,11 +86,11 @@ def _ground(units: Units, ground: DoseSupport) -> DoseSupport:
     if not ground.continuous:
         return ground
 
-    def ends(block: UnitBlock) -> tuple[Any, ...]:
+    def ends(block: RowBlock) -> tuple[Any, ...]:
         dose = block.dose[~ground.at_mass(block.dose)]
         return -dose.min(initial=np.inf), dose.max(initial=-np.inf)
 
-    minus_low, high = largest(units.blocks, "range of the doses beside point masses", ends)
+    minus_low, high = units.largest("range of the doses beside point masses", ends)
     return replace(ground, low=-float(minus_low), high=float(high))
 
 
@@ -113,14 +114,14 @@ def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: Fo
         lambda block: {LOCATION: np.clip(sent.value.predict(block)[:, 0], low, high)},
     )
 
-    def squares(block: UnitBlock) -> tuple[Any, ...]:
-        own = _own_weights(block, ground)
+    def squares(block: RowBlock) -> tuple[Any, ...]:
+        own = _row_weights(block, ground)
         return own.sum(), own @ (_positions(block, ground) - block[LOCATION]) ** 2
 
-    weight, total = add_up(units.blocks, "spread of the dose about its location", squares)
+    weight, total = units.add_up("spread of the dose about its location", squares)
     size = max(float(np.sqrt(total / weight)), 1e-6 * (high - low))
 
-    def sizes(block: UnitBlock) -> FloatArray:
+    def sizes(block: RowBlock) -> FloatArray:
         left = np.abs(_positions(block, ground) - block[LOCATION])
         logs: FloatArray = np.log(np.maximum(left, SMALLEST_RESIDUAL * size))
         return logs[:, None]
@@ -138,11 +139,11 @@ def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: Fo
 def _add_told(units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork) -> float:
     """Add shares of the masses to location and scale; returns the mean of the log-scales."""
 
-    def level(block: UnitBlock) -> tuple[Any, ...]:
-        own = _own_weights(block, ground)
+    def level(block: RowBlock) -> tuple[Any, ...]:
+        own = _row_weights(block, ground)
         return own.sum(), own @ block[LOCATION][:, 1]
 
-    weight, total = add_up(units.blocks, "mean scale of the dose", level)
+    weight, total = units.add_up("mean scale of the dose", level)
     if not ground.masses:
         units.add("density of the dose", lambda block: {TOLD: block[LOCATION]}, (LOCATION,))
         work.on_progress(units.n_folds)
@@ -153,7 +154,7 @@ def _add_told(units: Units, means: MeanFitter, ground: DoseSupport, work: Forest
     )
     sent = units.kept.send(units.context, shares)
 
-    def told(block: UnitBlock) -> dict[str, FloatArray]:
+    def told(block: RowBlock) -> dict[str, FloatArray]:
         overall, own = sent.value.mean, sent.value.predict(block)
         if continuous:
             overall = np.append(overall, 1 - overall.sum())
@@ -171,13 +172,13 @@ def _residual_density(units: Units, ground: DoseSupport, log_level: float) -> Re
     """Kernel density of standardised residuals of the rows in the sample, with a heavy tail."""
     n_rows, seed = units.n_rows, units.seed
 
-    def residuals(block: UnitBlock) -> tuple[FloatArray, FloatArray, int]:
+    def residuals(block: RowBlock) -> tuple[FloatArray, FloatArray, int]:
         beside = ~ground.at_mass(block.dose)
         kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = beside if kept is None else beside & kept
         told = block[TOLD][rows]
         left = _positions(block, ground)[rows] - told[:, 0]
-        return left / scale_of(told[:, 1], log_level), block.own_weights[rows], int(beside.sum())
+        return left / scale_of(told[:, 1], log_level), block.row_weights[rows], int(beside.sum())
 
     with described(units.context, "a sample of the residuals of the dose"):
         found = units.blocks.map(residuals).collect()
@@ -191,12 +192,12 @@ def _residual_density(units: Units, ground: DoseSupport, log_level: float) -> Re
     return ResidualDensity(smoothed_density(z, weights, width), 1 / np.sqrt(n_beside), spread)
 
 
-def _positions(block: UnitBlock, ground: DoseSupport) -> FloatArray:
+def _positions(block: RowBlock, ground: DoseSupport) -> FloatArray:
     return ground.scale.forward(block.dose)
 
 
-def _own_weights(block: UnitBlock, ground: DoseSupport) -> FloatArray:
+def _row_weights(block: RowBlock, ground: DoseSupport) -> FloatArray:
     """Weights of rows beside the masses, 0 for the others."""
     if not ground.continuous:
-        return block.own_weights
-    return np.where(ground.at_mass(block.dose), 0.0, block.own_weights)
+        return block.row_weights
+    return np.where(ground.at_mass(block.dose), 0.0, block.row_weights)

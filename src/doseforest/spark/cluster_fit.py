@@ -10,6 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.spline_products import SplineProducts
 from doseforest.doses.bases.splines import Spline
 from doseforest.doses.boxes import DoseBox
@@ -39,7 +40,7 @@ from doseforest.spark.cluster_intervals import plain_average
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_outcome import fit_outcomes
 from doseforest.spark.cluster_overlap import measure_overlap, warn_of_overlap
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.engine import GrowthLimits, GrowthReport
 from doseforest.spark.feature_summaries import all_levels, summarise_features
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, bin_units
@@ -156,7 +157,7 @@ def fit_units(
         GrowthReport(),
         on_progress,
     )
-    weight, total = add_up(units.blocks, "mean outcome", _outcome_sums)
+    weight, total = units.add_up("mean outcome", _outcome_sums)
     means = MeanFitter(units, features.terms, covariates)
     overlap = ratios = None
     if settings.overlap and isinstance(summary.support, DoseRange):
@@ -251,8 +252,8 @@ def _for_new_units(outcome: OutcomeModel, encoder: CategoryEncoder | None) -> Ou
     return outcome if encoder is None else EncodedModel(encoder, outcome)
 
 
-def _outcome_sums(block: UnitBlock) -> tuple[Any, ...]:
-    return block.own_weights.sum(), block.own_weights @ block.y
+def _outcome_sums(block: RowBlock) -> tuple[Any, ...]:
+    return block.row_weights.sum(), block.row_weights @ block.y
 
 
 def _nuisance_leaf(n_rows: int) -> int:
@@ -267,12 +268,12 @@ def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
     """
     n_rows, seed, weighted = units.n_rows, units.seed, units.weighted
 
-    def sampled(block: UnitBlock) -> tuple[DoseArray, FloatArray, DoseArray, DoseArray | None]:
+    def sampled(block: RowBlock) -> tuple[DoseArray, FloatArray, DoseArray, DoseArray | None]:
         kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = slice(None) if kept is None else kept
         levels = np.unique(block.dose)
         few = levels if len(levels) <= FEW_LEVELS else None
-        return block.dose[rows], block.own_weights[rows], _ends(levels, support), few
+        return block.dose[rows], block.row_weights[rows], _ends(levels, support), few
 
     with described(units.context, "a sample of the doses"):
         found = units.blocks.map(sampled).collect()
@@ -306,9 +307,9 @@ def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
 
 def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:
     """Bins of the covariates, then of the dose or of each of its components."""
-    own_weights = None if sample.weights is None else sample.weights.astype(np.float32)
+    row_weights = None if sample.weights is None else sample.weights.astype(np.float32)
     for values in dose_columns(sample.dose):
-        edges = feature_edges(values, own_weights, max_bins)
+        edges = feature_edges(values, row_weights, max_bins)
         starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
         bins = replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)
     return bins

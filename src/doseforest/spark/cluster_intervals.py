@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.intervals import degrees_of_freedom
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.smoothing.boundary import edge_bandwidths
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.doses.smoothing.local_polynomials import LEAST_LEFT, horner, solve_moments
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.treatment_ratios import TreatmentRatios
 
-RowValues = Callable[[UnitBlock], tuple[FloatArray, FloatArray]]  # curves, and what they leave
+RowValues = Callable[[RowBlock], tuple[FloatArray, FloatArray]]  # curves, and what they leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,7 @@ def average_with_errors(
     """
     degree = 0 if ratios.kernel == "exact" else 2
     widths = edge_bandwidths(doses, ratios.bandwidth, ratios.kernel, ratios.ends)
-    weight, curve, moments, crossed = add_up(
-        units.blocks,
+    weight, curve, moments, crossed = units.add_up(
         "average curve: local sums of residuals",
         lambda block: _moments(block, rows, ratios, doses, widths, degree),
     )
@@ -77,8 +77,8 @@ def average_with_errors(
     mean = curve / weight
     n_rows = float(units.n_rows)
 
-    def sums(block: UnitBlock) -> tuple[Any, ...]:
-        own = block.own_weights
+    def sums(block: RowBlock) -> tuple[Any, ...]:
+        own = block.row_weights
         curves, left = rows(block)
         influence = n_rows * fits.influence(block.dose, left, own * ratios.weights(block))
         said = own[:, None] * (curves - mean) + influence
@@ -96,7 +96,7 @@ def average_with_errors(
             sizes @ sizes,
         )
 
-    found = add_up(units.blocks, "average curve: influences", sums)
+    found = units.add_up("average curve: influences", sums)
     n_groups, total, products, fourths, sized, squares = found
     off = total / n_rows  # influences have mean 0
     centred = products - np.outer(sized, off) - np.outer(off, sized) + squares * np.outer(off, off)
@@ -126,14 +126,14 @@ def _solved(
 
 
 def _moments(
-    block: UnitBlock,
+    block: RowBlock,
     rows: RowValues,
     ratios: TreatmentRatios,
     doses: FloatArray,
     widths: FloatArray,
     degree: int,
 ) -> tuple[Any, ...]:
-    own = block.own_weights
+    own = block.row_weights
     curves, left = rows(block)
     u = (block.dose[:, None] - doses) / widths
     powered = KERNELS[ratios.kernel].value(u) * (own * ratios.weights(block))[:, None]

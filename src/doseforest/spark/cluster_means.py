@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, Targets, fold_forests
 from doseforest.spark.jobs import broadcast
 
@@ -33,11 +34,11 @@ class MeanModels:
     mean: FloatArray  # (n_targets,) mean of the targets
     slope: FloatArray  # (n_targets,) in [0, 1]
 
-    def predict(self, block: UnitBlock) -> FloatArray:
+    def predict(self, block: RowBlock) -> FloatArray:
         """Means for the rows of a block from models that have not seen them."""
         return self.mean + self.slope * (self.raw(block) - self.centre)
 
-    def raw(self, block: UnitBlock) -> FloatArray:
+    def raw(self, block: RowBlock) -> FloatArray:
         """The same before they are drawn towards the mean."""
         out = np.empty((len(block), self.coefficients.shape[2]))
         for fold, forest in enumerate(self.forests):
@@ -56,7 +57,7 @@ class MeanFitter:
     terms: CovariateTerms
     splits: BinnedFeatures  # the covariates, as trees split on them
     gram: FloatArray | None = None  # (n_folds, k, k)
-    kept: Callable[[UnitBlock], NDArray[np.bool_]] | None = None  # rows to fit to; None: all
+    kept: Callable[[RowBlock], NDArray[np.bool_]] | None = None  # rows to fit to; None: all
 
     def fit(self, targets: Targets, work: ForestWork, what: str) -> MeanModels:
         """Fit models of targets; `what` they are is told by the jobs."""
@@ -84,7 +85,7 @@ class MeanFitter:
         terms, n_folds, with_gram = self.terms, self.units.n_folds, self.gram is None
         kept = self.kept
 
-        def sums(block: UnitBlock) -> tuple[FloatArray, ...]:
+        def sums(block: RowBlock) -> tuple[FloatArray, ...]:
             target, weights = targets(block), _weights(block, kept)
             k = 1 + terms.n_terms
             gram = np.zeros((n_folds, k, k) if with_gram else (0, 0, 0))
@@ -100,7 +101,7 @@ class MeanFitter:
             return gram, cross
 
         text = f"{what} given the covariates: products of terms"
-        gram, cross = add_up(self.units.blocks, text, sums)
+        gram, cross = self.units.add_up(text, sums)
         if with_gram:
             self.gram = gram
         assert self.gram is not None
@@ -122,13 +123,13 @@ class MeanFitter:
         kept = self.kept
         with broadcast(self.units.context, plain) as sent:
 
-            def sums(block: UnitBlock) -> tuple[Any, ...]:
+            def sums(block: RowBlock) -> tuple[Any, ...]:
                 target, told, own = targets(block), sent.value.raw(block), _weights(block, kept)
                 both = np.stack([np.ones_like(told), told, target, told**2, told * target])
                 return (both * own[None, :, None]).sum(axis=1), 0.0
 
             text = f"{what} given the covariates: slopes out of fold"
-            ones, told, target, squares, products = add_up(self.units.blocks, text, sums)[0]
+            ones, told, target, squares, products = self.units.add_up(text, sums)[0]
         centre, mean = told / ones, target / ones
         variance = np.maximum(squares / ones - centre**2, 0.0)
         covariance = products / ones - centre * mean
@@ -138,9 +139,9 @@ class MeanFitter:
         )
 
 
-def _weights(block: UnitBlock, kept: Callable[[UnitBlock], NDArray[np.bool_]] | None) -> FloatArray:
+def _weights(block: RowBlock, kept: Callable[[RowBlock], NDArray[np.bool_]] | None) -> FloatArray:
     """Weights of the rows, 0 for those that are left out."""
-    return block.own_weights if kept is None else np.where(kept(block), block.own_weights, 0.0)
+    return block.row_weights if kept is None else np.where(kept(block), block.row_weights, 0.0)
 
 
 def _columns(terms: CovariateTerms, X: FloatArray) -> FloatArray:

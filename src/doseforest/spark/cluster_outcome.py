@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, OutcomeModel, Stack
 from doseforest.nuisance.outcome.spline_model import SplineCore
-from doseforest.spark.cluster_units import UnitBlock, Units, triangle
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import (
     BinnedFeatures,
     ForestWork,
@@ -37,8 +38,8 @@ class FoldOutcomes:
 
 def by_fold(
     models: tuple[OutcomeModel, ...],
-    block: UnitBlock,
-    answer: Callable[[OutcomeModel, UnitBlock, Any], FloatArray],
+    block: RowBlock,
+    answer: Callable[[OutcomeModel, RowBlock, Any], FloatArray],
 ) -> FloatArray:
     """Answers of models, each for the rows of its fold."""
     out: FloatArray | None = None
@@ -52,7 +53,7 @@ def by_fold(
     return out
 
 
-def observed(model: OutcomeModel, block: UnitBlock, rows: Any) -> FloatArray:
+def observed(model: OutcomeModel, block: RowBlock, rows: Any) -> FloatArray:
     """Predictions at the rows' own doses."""
     return model.predict(block.numbers[rows], block.dose[rows])
 
@@ -119,13 +120,13 @@ def _with_forests(
 
 
 def _residual_of(core: SplineCore) -> Targets:
-    def left(block: UnitBlock) -> FloatArray:
+    def left(block: RowBlock) -> FloatArray:
         return (block.y - core.predict(block.numbers, block.dose))[:, None]
 
     return left
 
 
-def _outcome(block: UnitBlock) -> FloatArray:
+def _outcome(block: RowBlock) -> FloatArray:
     return block.y[:, None]
 
 
@@ -134,9 +135,9 @@ def _shares(units: Units, apart: list[Members]) -> FloatArray:
     by_member = [tuple(own[name] for own in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:
 
-        def gaps(block: UnitBlock) -> FloatArray:
+        def gaps(block: RowBlock) -> FloatArray:
             told = [by_fold(models, block, observed) - block.y for models in sent.value]
-            return (np.stack(told, axis=1) * np.sqrt(block.own_weights)[:, None])[None]
+            return (np.stack(told, axis=1) * np.sqrt(block.row_weights)[:, None])[None]
 
-        found = triangle(units.blocks, "weigh the members of the outcome model", gaps)[0]
+        found = units.triangle("weigh the members of the outcome model", gaps)[0]
     return convex_weights(found, np.zeros(len(found)))

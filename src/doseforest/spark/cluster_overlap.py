@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.training_rows import TrainingRows
@@ -28,7 +29,7 @@ from doseforest.report.overlap_measures import (
 from doseforest.report.overlap_report import WEAK_BELOW, OverlapReport
 from doseforest.spark.cluster_balance import BalanceTargets, balance_of, balance_sums
 from doseforest.spark.cluster_density import TOLD
-from doseforest.spark.cluster_units import Sums, UnitBlock, Units, add_up, fold_of, largest
+from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
 from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios, in_slices
@@ -73,13 +74,11 @@ def measure_overlap(
     """Report on the overlap of units that have `TOLD` for a density and `RATIO` for weights."""
     question = _question(units, density, ratios, sample, grid)
 
-    def sums(block: UnitBlock) -> Sums:
+    def sums(block: RowBlock) -> Sums:
         return in_slices(block, lambda rows: _sums(rows, question))
 
-    total = add_up(units.blocks, "overlap of the rows", sums)
-    highest = largest(units.blocks, "largest weights", lambda own: (own[RATIO].max(initial=0.0),))[
-        0
-    ]
+    total = units.add_up("overlap of the rows", sums)
+    highest = units.largest("largest weights", lambda own: (own[RATIO].max(initial=0.0),))[0]
     return _report(units, question, total, float(highest), _shown(units, question), summary)
 
 
@@ -102,11 +101,11 @@ def _question(
     ground, middle = density.support, float(sample.dose.mean())
     nodes, lengths = variance_nodes(quadrature_grid(sample.dose, ground, sample.weights), ground)
 
-    def sums(block: UnitBlock) -> Sums:
-        own, about = block.own_weights, block.dose - middle
+    def sums(block: RowBlock) -> Sums:
+        own, about = block.row_weights, block.dose - middle
         return own.sum(), own @ about, own @ about**2
 
-    weight, *means = add_up(units.blocks, "moments of the dose", sums)
+    weight, *means = units.add_up("moments of the dose", sums)
     about, square = (float(own / weight) for own in means)
     return _Question(
         density=density,
@@ -119,9 +118,9 @@ def _question(
     )
 
 
-def _sums(block: UnitBlock, asked: _Question) -> Sums:
+def _sums(block: RowBlock, asked: _Question) -> Sums:
     """What a report adds up over all rows."""
-    own, r = block.own_weights, asked.ratios.weights(block)
+    own, r = block.row_weights, asked.ratios.weights(block)
     told, targets = block[TOLD], asked.targets.of(block.dose)
     kernel = _kernel(block.dose, asked)
     plain, weighted = kernel * own[:, None], kernel * (own * r)[:, None]
@@ -166,7 +165,7 @@ class _Shown:
 def _shown(units: Units, asked: _Question) -> _Shown:
     share, seed = min(1.0, SHOWN_ROWS / units.n_rows), units.seed + SHOWN_SEED
 
-    def rows(block: UnitBlock) -> tuple[Any, ...]:
+    def rows(block: RowBlock) -> tuple[Any, ...]:
         own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
         told = own[TOLD]
         inside = within(asked.ground, asked.doses)
@@ -174,7 +173,7 @@ def _shown(units: Units, asked: _Question) -> _Shown:
         return (
             own.sample_keys,
             own.dose,
-            own.own_weights,
+            own.row_weights,
             asked.ratios.weights(own),
             own[RATIO] / asked.ratios.raw_mean,
             variances / asked.variance,

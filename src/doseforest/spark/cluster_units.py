@@ -2,97 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.data.row_blocks import Item, Result, RowBlock, Sums
 from doseforest.data.sampling import DRAW_FOLD, draw, stream
 from doseforest.doses.vectors import vectors
 from doseforest.spark.jobs import Kept, described
-
-Sums = tuple[Any, ...]  # arrays and numbers that add up
-NUMBERS = "numbers"  # the column of covariates with numbers in the place of categories
-
-
-@dataclass(frozen=True, slots=True)
-class UnitBlock:
-    """Rows of one partition."""
-
-    X: FloatArray  # (n_rows, n_features), codes in the place of categories; NaN is missing
-    dose: DoseArray  # (n_rows,)
-    y: FloatArray  # (n_rows,)
-    weights: ChannelArray | None  # (n_rows,) positive, of mean 1 over all rows; None: all equal
-    ids: IntArray  # (n_rows,) of the row or its group: what rows are drawn by
-    folds: IntArray  # (n_rows,)
-    columns: Mapping[str, Any] = field(default_factory=dict)  # what stages have made of the rows
-    keys: IntArray | None = None  # (n_rows,) what samples are drawn by; None: the ids
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    @property
-    def own_weights(self) -> FloatArray:
-        """Weights as numbers to multiply with."""
-        return np.ones(len(self)) if self.weights is None else self.weights.astype(np.float64)
-
-    @property
-    def numbers(self) -> FloatArray:
-        """Covariates for models that take numbers only: X itself where nothing is categorical."""
-        found: FloatArray = self.columns.get(NUMBERS, self.X)
-        return found
-
-    @property
-    def sample_keys(self) -> IntArray:
-        """What samples of rows are drawn by: of groups one might have few or none."""
-        return self.ids if self.keys is None else self.keys
-
-    def __getitem__(self, name: str) -> Any:
-        """What a stage has made of the rows, one entry each."""
-        return self.columns[name]
-
-    def with_columns(self, made: Mapping[str, Any], dropped: Collection[str] = ()) -> UnitBlock:
-        """Return the rows with more columns, or without some."""
-        kept = {name: own for name, own in self.columns.items() if name not in dropped}
-        return replace(self, columns={**kept, **made})
-
-    def take(self, rows: Any) -> UnitBlock:
-        """Return some of the rows: a slice or marks of them."""
-        return UnitBlock(
-            self.X[rows],
-            self.dose[rows],
-            self.y[rows],
-            None if self.weights is None else self.weights[rows],
-            self.ids[rows],
-            self.folds[rows],
-            {name: own[rows] for name, own in self.columns.items()},
-            None if self.keys is None else self.keys[rows],
-        )
-
-    @staticmethod
-    def join(blocks: Iterable[UnitBlock], n_features: int, n_components: int = 1) -> UnitBlock:
-        """Put blocks one behind the other; none of them make a block without rows."""
-        parts = list(blocks)
-        if not parts:
-            none, dose = np.zeros(0, np.int64), vectors(np.zeros((0, n_components)))
-            return UnitBlock(np.zeros((0, n_features)), dose, np.zeros(0), None, none, none)
-        weights = keys = None
-        if parts[0].weights is not None:
-            weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-        if parts[0].keys is not None:
-            keys = np.concatenate([part.keys for part in parts if part.keys is not None])
-        return UnitBlock(
-            np.concatenate([part.X for part in parts]),
-            np.concatenate([part.dose for part in parts]),
-            np.concatenate([part.y for part in parts]),
-            weights,
-            np.concatenate([part.ids for part in parts]),
-            np.concatenate([part.folds for part in parts]),
-            keys=keys,
-        )
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +24,7 @@ class Units:
     that reads two of those needs two Python workers for every task.
     """
 
-    blocks: Any  # RDD of UnitBlock
+    blocks: Any  # RDD of RowBlock
     kept: Kept
     n_rows: int
     n_features: int
@@ -120,10 +41,40 @@ class Units:
         """The Spark context."""
         return self.blocks.context
 
+    def add_up(self, text: str, function: Callable[[RowBlock], Sums]) -> Sums:
+        """Sum a tuple of arrays over the blocks."""
+        return add_up(self.blocks, text, function)
+
+    def largest(self, text: str, function: Callable[[RowBlock], Sums]) -> Sums:
+        """Elementwise maxima of a tuple of arrays over the blocks."""
+        return largest(self.blocks, text, function)
+
+    def triangle(self, text: str, function: Callable[[RowBlock], FloatArray]) -> FloatArray:
+        """Triangles of QR factorisations of the rows that a function makes of each block.
+
+        The function returns (n_parts, n_rows, n_columns), the result is (n_parts, n_columns,
+        n_columns): the same least squares problems in a few rows.
+        """
+        with described(self.context, text):
+            found: FloatArray = self.blocks.map(lambda own: _triangles(function(own))).treeReduce(
+                lambda first, second: _triangles(np.concatenate([first, second], axis=1))
+            )
+        return found
+
+    def each(
+        self, text: str, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> list[Result]:
+        """Results of work that needs no rows, for each item, in a task of its own."""
+        with described(self.context, text):
+            results: list[Result] = (
+                self.context.parallelize(items, len(items)).map(function).collect()
+            )
+        return results
+
     def add(
         self,
         text: str,
-        make: Callable[[UnitBlock], Mapping[str, Any]],
+        make: Callable[[RowBlock], Mapping[str, Any]],
         dropped: Collection[str] = (),
     ) -> None:
         """Give every block more columns; what they replace is released."""
@@ -133,6 +84,21 @@ class Units:
             made.count()
         self.blocks = made
         self.kept.release(before)
+
+
+def joined_blocks(blocks: Iterable[RowBlock], n_features: int, n_components: int = 1) -> RowBlock:
+    """Put blocks without columns one behind the other; none of them make a block without rows."""
+    parts = list(blocks)
+    if not parts:
+        none, dose = np.zeros(0, np.int64), vectors(np.zeros((0, n_components)))
+        return RowBlock(np.zeros((0, n_features)), dose, np.zeros(0), None, none, none)
+
+    def together(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values)
+
+    names = ("X", "dose", "y", "weights", "ids", "folds", "keys")
+    return RowBlock(**{name: together(name) for name in names})
 
 
 def fold_of(ids: IntArray, n_folds: int, seed: int) -> IntArray:
@@ -168,19 +134,6 @@ def _added(first: Sums, second: Sums) -> Sums:
 
 def _larger(first: Sums, second: Sums) -> Sums:
     return tuple(np.maximum(a, b) for a, b in zip(first, second, strict=True))
-
-
-def triangle(data: Any, text: str, function: Callable[[Any], FloatArray]) -> FloatArray:
-    """Triangles of QR factorisations of rows that a function makes of each element of an RDD.
-
-    The function returns (n_parts, n_rows, n_columns), the result is (n_parts, n_columns,
-    n_columns): the same least squares problems in a few rows.
-    """
-    with described(data.context, text):
-        found: FloatArray = data.map(lambda own: _triangles(function(own))).treeReduce(
-            lambda first, second: _triangles(np.concatenate([first, second], axis=1))
-        )
-    return found
 
 
 def _triangles(rows: FloatArray) -> FloatArray:

@@ -14,13 +14,14 @@ import numpy as np
 
 from doseforest.base.dtypes import ChannelArray, FloatArray
 from doseforest.data.binning import FeatureBins, feature_edges, midpoints, sampled_ids
+from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.covariate_terms import (
     CovariateTerms,
     fit_covariate_terms,
     has_many_values,
 )
 from doseforest.nuisance.outcome.knot_search import knot_edges
-from doseforest.spark.cluster_units import UnitBlock, Units
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.jobs import described
 
 
@@ -71,7 +72,7 @@ def summarise_features(units: Units, max_bins: int) -> FeatureSummaries:
 
 
 def _columns(
-    block: UnitBlock, n_rows: int, seed: int, max_bins: int
+    block: RowBlock, n_rows: int, seed: int, max_bins: int
 ) -> Iterator[tuple[int, _Column]]:
     kept = sampled_ids(block.sample_keys, n_rows, seed)
     sample = block.numbers if kept is None else block.numbers[kept]

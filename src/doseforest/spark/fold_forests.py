@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import LEAF, BinArray, FloatArray
 from doseforest.data.binning import FeatureBins
 from doseforest.data.feature_table import ArrayTable, Categories
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.vectors import components
 from doseforest.engine.forest import Forest
 from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
-from doseforest.spark.cluster_units import UnitBlock, Units
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
 
-Targets = Callable[[UnitBlock], FloatArray]  # (n_rows, n_targets) of a block
+Targets = Callable[[RowBlock], FloatArray]  # (n_rows, n_targets) of a block
 BINS = "bins"  # the column of the bins: of the covariates as numbers, then of the dose
 CODE_BINS = "code bins"  # of the covariates with codes, where some are categorical
 
@@ -32,7 +33,7 @@ class BinnedFeatures:
     column: str = BINS  # of the blocks
     counts: Mapping[int, int] = field(default_factory=dict)  # codes of each categorical feature
 
-    def of(self, block: UnitBlock) -> BinArray:
+    def of(self, block: RowBlock) -> BinArray:
         """Bins of the rows of a block."""
         own: BinArray = np.ascontiguousarray(block[self.column][:, : self.bins.n_features])
         return own
@@ -63,7 +64,7 @@ def bin_units(units: Units, bins: FeatureBins, covariates: BinnedFeatures) -> No
         Covariates with codes, where some are categorical.
     """
 
-    def binned(block: UnitBlock) -> dict[str, BinArray]:
+    def binned(block: RowBlock) -> dict[str, BinArray]:
         found = {BINS: _bin(bins, np.column_stack([block.numbers, components(block.dose)]))}
         if covariates.column != BINS:
             found[covariates.column] = _bin(covariates.bins, block.X)
@@ -81,7 +82,7 @@ def fold_forests(
     splits: BinnedFeatures,
     work: ForestWork,
     targets: Callable[[int], Targets],
-    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None = None,
+    chosen: Callable[[RowBlock], NDArray[np.bool_]] | None = None,
 ) -> tuple[Forest, ...]:
     """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
 
@@ -116,9 +117,9 @@ def _rows_outside(
     fold: int,
     target: Targets,
     splits: BinnedFeatures,
-    chosen: Callable[[UnitBlock], NDArray[np.bool_]] | None,
-) -> Callable[[UnitBlock], ForestRows]:
-    def rows(block: UnitBlock) -> ForestRows:
+    chosen: Callable[[RowBlock], NDArray[np.bool_]] | None,
+) -> Callable[[RowBlock], ForestRows]:
+    def rows(block: RowBlock) -> ForestRows:
         kept = block.folds != fold
         if chosen is not None:
             kept &= chosen(block)

@@ -14,12 +14,13 @@ import numpy as np
 from doseforest.base.dtypes import ChannelArray, DoseArray, FloatArray, IntArray
 from doseforest.data.exact_grid import grid_steps
 from doseforest.data.feature_table import Categories
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.grids import DoseRange
 from doseforest.doses.vectors import components, vectors
 from doseforest.estimator.training_rows import FEWEST_ROWS
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
-from doseforest.spark.cluster_units import UnitBlock, add_up, fold_of
+from doseforest.spark.cluster_units import add_up, fold_of, joined_blocks
 from doseforest.spark.frame_columns import (
     Columns,
     column,
@@ -240,7 +241,7 @@ def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSumma
 
 
 def unit_blocks(frame: Any, summary: FrameSummary, n_folds: int, seed: int) -> Any:
-    """RDD of one `UnitBlock` for every partition of a prepared frame."""
+    """RDD of one `RowBlock` for every partition of a prepared frame."""
     n_features, weighted = summary.n_features, summary.heaviest is not None
     n_components = len(summary.treatment)
     labels = summary.text_places, summary.categories
@@ -256,8 +257,8 @@ def unit_blocks(frame: Any, summary: FrameSummary, n_folds: int, seed: int) -> A
     with without_pandas_warning():
         rows = frame.mapInArrow(pickled, "block binary").rdd
 
-    def joined(own: Iterator[Any]) -> list[UnitBlock]:
-        return [UnitBlock.join((pickle.loads(row[0]) for row in own), n_features, n_components)]
+    def joined(own: Iterator[Any]) -> list[RowBlock]:
+        return [joined_blocks((pickle.loads(row[0]) for row in own), n_features, n_components)]
 
     blocks = rows.mapPartitions(joined)
     if not weighted:
@@ -282,7 +283,7 @@ def _block(
     weighted: bool,
     n_folds: int,
     seed: int,
-) -> UnitBlock:
+) -> RowBlock:
     import pyarrow as pa
 
     def numbers(name: str) -> FloatArray:
@@ -299,7 +300,7 @@ def _block(
         return np.array(chosen.to_numpy(zero_copy_only=False), np.int64)
 
     ids = whole("id")
-    return UnitBlock(
+    return RowBlock(
         X=X[kept],
         dose=_without_negative_zeros(dose_records(batch.column("dose"), n_components)[kept]),
         y=numbers("y")[kept],
@@ -324,7 +325,7 @@ def _weight_scale(blocks: Any, summary: FrameSummary) -> Callable[[FloatArray], 
         on_grid = np.rint(np.ldexp(weights, exponent) / first) * first
         return on_grid.astype(np.float32).astype(np.float64)
 
-    (total,) = add_up(blocks, "sum of the weights", lambda own: (rounded(own.own_weights).sum(),))
+    (total,) = add_up(blocks, "sum of the weights", lambda own: (rounded(own.row_weights).sum(),))
     factor = summary.n_rows / total
     second = grid_steps(rounded(np.array([summary.heaviest])) * factor)
 
@@ -337,5 +338,5 @@ def _weight_scale(blocks: Any, summary: FrameSummary) -> Callable[[FloatArray], 
     return scaled
 
 
-def _with_weights(block: UnitBlock, scaled: Callable[[FloatArray], ChannelArray]) -> UnitBlock:
-    return replace(block, weights=scaled(block.own_weights))  # a block without rows has none
+def _with_weights(block: RowBlock, scaled: Callable[[FloatArray], ChannelArray]) -> RowBlock:
+    return replace(block, weights=scaled(block.row_weights))  # a block without rows has none

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
-from doseforest.spark.cluster_units import UnitBlock, Units, largest
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.frame_input import without_pandas_warning
 from doseforest.spark.jobs import described
 from doseforest.spark.member_trees import REGRESSORS, read_member
@@ -110,12 +111,12 @@ def _for_units(member: Any, units: Units) -> Any:
 def _below_all(units: Units) -> FloatArray:
     """A number below all values of each covariate."""
 
-    def ends(block: UnitBlock) -> tuple[FloatArray, ...]:
+    def ends(block: RowBlock) -> tuple[FloatArray, ...]:
         low = np.where(np.isnan(block.numbers), np.inf, block.numbers)
         high = np.where(np.isnan(block.numbers), -np.inf, block.numbers)
         return -low.min(axis=0, initial=np.inf), high.max(axis=0, initial=-np.inf)
 
-    minus_low, high = largest(units.blocks, "range of the covariates", ends)
+    minus_low, high = units.largest("range of the covariates", ends)
     known = np.isfinite(high)
     low = np.where(known, -minus_low, 0.0)
     return low - np.where(known, high - low, 0.0) - 1.0
@@ -126,12 +127,12 @@ def _frame(units: Units, fill: FloatArray) -> Any:
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import SparkSession
 
-    def slices(block: UnitBlock) -> Iterator[tuple[bytearray]]:
+    def slices(block: RowBlock) -> Iterator[tuple[bytearray]]:
         for first in range(0, len(block), SLICE):
             rows = slice(first, first + SLICE)
             numbers = block.numbers[rows]
             x = np.column_stack([np.where(np.isnan(numbers), fill, numbers), block.dose[rows]])
-            columns = block.folds[rows], x, block.y[rows], block.own_weights[rows]
+            columns = block.folds[rows], x, block.y[rows], block.row_weights[rows]
             yield (bytearray(pickle.dumps(columns, protocol=pickle.HIGHEST_PROTOCOL)),)
 
     session = SparkSession.builder.getOrCreate()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.engine.forest import Forest
 from doseforest.estimator.corrections.dose_shapes import DoseShape
@@ -19,7 +20,7 @@ from doseforest.spark import sieve_rows as columns
 from doseforest.spark.cluster_density import TOLD
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
@@ -61,7 +62,7 @@ class SieveFit:
         )
         sent = units.kept.send(units.context, (means, self.outcomes.without))
 
-        def start(block: UnitBlock) -> dict[str, FloatArray]:
+        def start(block: RowBlock) -> dict[str, FloatArray]:
             means, without = sent.value
             functions = basis.evaluate(block.dose)[:, 1:]
             curves = by_fold(
@@ -80,8 +81,8 @@ class SieveFit:
     def _shape(self) -> tuple[DoseShape, Duals]:
         """What kind of functions there are, and their duals."""
 
-        def sums(block: UnitBlock) -> tuple[Any, ...]:
-            weights, functions = block.own_weights, block[columns.FUNCTIONS]
+        def sums(block: RowBlock) -> tuple[Any, ...]:
+            weights, functions = block.row_weights, block[columns.FUNCTIONS]
             return (
                 weights.sum(),
                 weights @ functions,
@@ -91,7 +92,7 @@ class SieveFit:
             )
 
         text = "moments of the functions of the dose"
-        weight, total, products, active, others = add_up(self.units.blocks, text, sums)
+        weight, total, products, active, others = self.units.add_up(text, sums)
         mean = total / weight
         gram = products / weight - np.outer(mean, mean)
         shape = DoseShape.of_moments(
@@ -111,7 +112,7 @@ class SieveFit:
         )
         sent = units.kept.send(units.context, means)
 
-        def prepared(block: UnitBlock) -> dict[str, FloatArray]:
+        def prepared(block: RowBlock) -> dict[str, FloatArray]:
             left = columns.residual(block)
             scores = columns.corrected(block) + duals.of(block[columns.FUNCTIONS]) * left[:, None]
             return {
@@ -127,7 +128,7 @@ class SieveFit:
         n_used = shape.n_used(shape.split_order)
         splits, deviation = self.splits, shape.deviation[:n_used]
 
-        def forest_rows(block: UnitBlock) -> ForestRows:
+        def forest_rows(block: RowBlock) -> ForestRows:
             return ForestRows(
                 bins=splits.of(block),
                 ids=block.ids,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.estimator.corrections.moments import moment_channels
-from doseforest.spark.cluster_units import UnitBlock
 
 FUNCTIONS = "functions"  # (n_rows, n_functions) of the dose
 CENTRED = "centred"  # (n_rows, n_functions) less their means given the covariates
@@ -23,19 +23,19 @@ SCORES = "scores"  # (n_rows, n_functions) corrected curves plus dual functions 
 SHAPES = "shapes"  # (n_rows, n_readings) what candidates add to the outcome, out of bag
 
 
-def residual(block: UnitBlock) -> FloatArray:
+def residual(block: RowBlock) -> FloatArray:
     """What the corrected curves leave of the outcomes."""
     left: FloatArray = block[LEFT] - (block[FUNCTIONS] * block[ADDED]).sum(axis=1)
     return left
 
 
-def corrected(block: UnitBlock) -> FloatArray:
+def corrected(block: RowBlock) -> FloatArray:
     """Coefficients of the curves as corrected so far."""
     curves: FloatArray = block[CURVES] + block[ADDED]
     return curves
 
 
-def leaf_channels(block: UnitBlock) -> FloatArray:
+def leaf_channels(block: RowBlock) -> FloatArray:
     """What leaves add up: packed moments, then scores."""
     return np.hstack([moment_channels(block[CENTRED], block[TARGET]), block[SCORES]])
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from doseforest import _core
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.engine.forest import Forest, UnseenRowsWarning
 from doseforest.estimator.corrections.dose_shapes import DoseShape
 from doseforest.estimator.corrections.orthogonal import WEIGHED_QUERIES
@@ -20,7 +21,7 @@ from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, sh
 from doseforest.estimator.corrections.sieve_forests import Reading, SieveForest, SieveRound
 from doseforest.estimator.corrections.sieve_readings import offset_readings, plain_readings
 from doseforest.spark import sieve_rows as columns
-from doseforest.spark.cluster_units import UnitBlock, Units, add_up, fold_of, triangle
+from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.fold_forests import BinnedFeatures
 from doseforest.spark.jobs import described
 
@@ -76,15 +77,15 @@ class _Everyone:
 
 
 def _everyone(units: Units) -> _Everyone:
-    def sums(block: UnitBlock) -> tuple[Any, ...]:
-        own = block.own_weights
+    def sums(block: RowBlock) -> tuple[Any, ...]:
+        own = block.row_weights
         return own.sum(), own @ block[columns.CENTRED] ** 2, own @ columns.leaf_channels(block)
 
-    weight, squares, channels = add_up(units.blocks, "moments of all rows", sums)
+    weight, squares, channels = units.add_up("moments of all rows", sums)
     return _Everyone(float(weight), squares, channels)
 
 
-def _out_of_bag(block: UnitBlock, forest: Forest | None, everyone: _Everyone) -> FloatArray:
+def _out_of_bag(block: RowBlock, forest: Forest | None, everyone: _Everyone) -> FloatArray:
     """Leaf channels of rows averaged without them; without a forest, over everyone else."""
     if not len(block):  # a partition may be empty
         return np.zeros((0, len(everyone.channels)))
@@ -93,7 +94,7 @@ def _out_of_bag(block: UnitBlock, forest: Forest | None, everyone: _Everyone) ->
             warnings.simplefilter("ignore", UnseenRowsWarning)  # they get the overall mean
             return forest.average_oob(block.X, row_ids=block.ids, n_jobs=1)
     _, own = np.unique(block.ids, return_inverse=True)  # rows of a group are in one partition
-    weights = block.own_weights
+    weights = block.row_weights
     n_groups = int(own.max(initial=-1)) + 1
     group_sums = np.zeros((n_groups, len(everyone.channels)))
     np.add.at(group_sums, own, columns.leaf_channels(block) * weights[:, None])
@@ -107,7 +108,7 @@ def _add_shapes(
 ) -> None:
     """Add what each reading adds to the outcomes of the rows, out of bag."""
 
-    def shapes(block: UnitBlock) -> dict[str, FloatArray]:
+    def shapes(block: RowBlock) -> dict[str, FloatArray]:
         found, curves = [], columns.corrected(block)
         for forest, own in zip((None, *sent.value), readings, strict=True):
             averages = _out_of_bag(block, forest, everyone)
@@ -127,7 +128,7 @@ def _add_up_rounds(
 ) -> None:
     """Add to the coefficients of the rows what readings add, times their shares."""
 
-    def added(block: UnitBlock) -> dict[str, FloatArray]:
+    def added(block: RowBlock) -> dict[str, FloatArray]:
         total, curves = block[columns.ADDED].copy(), columns.corrected(block)
         for forest, own in zip((None, *sent.value), used, strict=True):
             if own:
@@ -143,13 +144,13 @@ def _stack(units: Units) -> ShapeStack:
     """Regress residuals on shapes, and shrink by how sure the gain is; see `stack_shapes`."""
     seed = units.seed + STACK_SEED
 
-    def by_fold(block: UnitBlock) -> FloatArray:
+    def by_fold(block: RowBlock) -> FloatArray:
         system = np.column_stack([block[columns.SHAPES], block[columns.TARGET]])
-        scaled = system * np.sqrt(block.own_weights)[:, None]
+        scaled = system * np.sqrt(block.row_weights)[:, None]
         folds = fold_of(block.ids, N_FOLDS, seed)
         return np.stack([scaled * (folds == fold)[:, None] for fold in range(N_FOLDS)])
 
-    triangles = triangle(units.blocks, "stack the corrections", by_fold)
+    triangles = units.triangle("stack the corrections", by_fold)
     shares = shares_up_to_one(list(triangles))
     others = np.stack(
         [
@@ -158,8 +159,8 @@ def _stack(units: Units) -> ShapeStack:
         ]
     )
 
-    def gains(block: UnitBlock) -> tuple[Any, ...]:
-        target, weights = block[columns.TARGET], block.own_weights
+    def gains(block: RowBlock) -> tuple[Any, ...]:
+        target, weights = block[columns.TARGET], block.row_weights
         folds = fold_of(block.ids, N_FOLDS, seed)
         left = target - (block[columns.SHAPES] * others[folds]).sum(axis=1)
         gain = weights * (target**2 - left**2)
@@ -168,7 +169,7 @@ def _stack(units: Units) -> ShapeStack:
         return len(sums), sums.sum(), (sums**2).sum(), weights.sum()
 
     text = "gain of the corrections on rows left out"
-    n, total, squares, weight = add_up(units.blocks, text, gains)
+    n, total, squares, weight = units.add_up(text, gains)
     spread = np.sqrt(max(squares - total**2 / n, 0.0) / max(n - 1, 1) * n)
     t_value = float(total / spread) if spread > 0 else 0.0
     strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
@@ -184,7 +185,7 @@ def draw_queries(units: Units) -> FloatArray:
     """Covariates of some rows, chosen by a hash."""
     n, seed = WEIGHED_QUERIES, units.seed
 
-    def candidates(block: UnitBlock) -> list[tuple[int, bytes, FloatArray]]:
+    def candidates(block: RowBlock) -> list[tuple[int, bytes, FloatArray]]:
         hashes = fold_of(block.sample_keys, 2**62, seed)
         last = np.sort(hashes)[:n][-1:]
         rows = np.flatnonzero(hashes <= last)  # by their values where they share a key
@@ -201,20 +202,20 @@ def _effective_rows(
     """Rows that a query averages over, 1 / sum of its squared weights: the median of some."""
     leaves = [forest.apply(queries, n_jobs=1) for forest in forests]
 
-    def squares(block: UnitBlock) -> tuple[FloatArray, ...]:
+    def squares(block: RowBlock) -> tuple[FloatArray, ...]:
         return tuple(
             _squared_weights(forest, own, block, splits)
             for forest, own in zip(sent.value, leaves, strict=True)
         )
 
-    found = add_up(units.blocks, "rows behind an answer", squares)
+    found = units.add_up("rows behind an answer", squares)
     return [float(np.median(1 / own[own > 0])) if (own > 0).any() else 1.0 for own in found]
 
 
 def _squared_weights(
     forest: Forest,
     leaves: NDArray[np.int32],  # (n_queries, n_trees) of the queries
-    block: UnitBlock,
+    block: RowBlock,
     splits: BinnedFeatures,
 ) -> FloatArray:
     """Sum over the rows of a block of the squared weights that each query gives them."""
@@ -248,7 +249,7 @@ def _squared_weights(
         wanted[visits.indices] = True
         row, place = np.nonzero((copies > 0) & wanted[routed])
         leaf = routed[row, place]
-        weight = copies[row, place] * block.own_weights[row] / forest.leaf_weights[leaf]
+        weight = copies[row, place] * block.row_weights[row] / forest.leaf_weights[leaf]
         total = total + visits @ sparse.csr_array(
             (weight, (leaf, row)), shape=(forest.n_leaves, n_rows)
         )

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.treatment.dose_support import quadrature_grid
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.nuisance.treatment.treatment_weights import SLACK, read_density
 from doseforest.spark.cluster_density import TOLD
-from doseforest.spark.cluster_units import Sums, UnitBlock, Units, add_up
+from doseforest.spark.cluster_units import Units
 
 RATIO = "ratio"  # the column of p(T_i) / pi(T_i | X_i)
 SLICE = 8192
@@ -31,7 +32,7 @@ class TreatmentRatios:
     bandwidth: float
     ends: tuple[float, float]  # lowest and highest dose
 
-    def weights(self, block: UnitBlock) -> FloatArray:
+    def weights(self, block: RowBlock) -> FloatArray:
         """Treatment weights r, of mean 1."""
         r: FloatArray = np.minimum(block[RATIO], self.cap) / self.capped_mean
         return r
@@ -58,7 +59,7 @@ def add_ratios(
     points = quadrature_grid(sample.dose, ground, sample.weights)
     means = _mean_density(units, density, points)
 
-    def ratios(block: UnitBlock) -> dict[str, FloatArray]:
+    def ratios(block: RowBlock) -> dict[str, FloatArray]:
         observed = density.density(block[TOLD], block.dose[:, None])[:, 0]
         overall = np.zeros(len(block))
         for fold, own in enumerate(means):
@@ -69,11 +70,11 @@ def add_ratios(
     units.add("weights of the dose", ratios)
     cap = float(np.sqrt(units.n_rows))
 
-    def sums(block: UnitBlock) -> Sums:
-        own, ratio = block.own_weights, block[RATIO]
+    def sums(block: RowBlock) -> Sums:
+        own, ratio = block.row_weights, block[RATIO]
         return own.sum(), own @ ratio, own @ np.minimum(ratio, cap)
 
-    weight, raw, capped = add_up(units.blocks, "mean weight of the dose", sums)
+    weight, raw, capped = units.add_up("mean weight of the dose", sums)
     kernel = "epanechnikov" if ground.continuous else "exact"
     bandwidth = rule_of_thumb(sample.dose, kernel, sample.weights)
     return TreatmentRatios(
@@ -91,15 +92,15 @@ def _mean_density(units: Units, density: MixedDensity, points: FloatArray) -> Fl
     n_folds, ground = units.n_folds, density.support
     doses = np.concatenate([points, ground.masses])
 
-    def sums(block: UnitBlock) -> Sums:
-        def own(rows: UnitBlock) -> Sums:
+    def sums(block: RowBlock) -> Sums:
+        def own(rows: RowBlock) -> Sums:
             values = density.density(rows[TOLD], doses)
-            marks = rows.own_weights[:, None] * (rows.folds[:, None] == np.arange(n_folds))
+            marks = rows.row_weights[:, None] * (rows.folds[:, None] == np.arange(n_folds))
             return marks.sum(axis=0), marks.T @ values
 
         return in_slices(block, own)
 
-    weight, total = add_up(units.blocks, "mean density of the dose", sums)
+    weight, total = units.add_up("mean density of the dose", sums)
     means: FloatArray = total / np.maximum(weight, np.finfo(float).tiny)[:, None]
     whole = [read_density(own, points, ground, np.zeros(0))[1] for own in means]
     integral = float(np.average(whole, weights=weight))
@@ -112,7 +113,7 @@ def _mean_density(units: Units, density: MixedDensity, points: FloatArray) -> Fl
     return means
 
 
-def in_slices(block: UnitBlock, function: Callable[[UnitBlock], Sums]) -> Sums:
+def in_slices(block: RowBlock, function: Callable[[RowBlock], Sums]) -> Sums:
     """Sums of a function over the rows of a block, a few thousand at a time."""
     total = function(block.take(slice(0, SLICE)))
     for first in range(SLICE, len(block), SLICE):

@@ -29,6 +29,11 @@ class FoldMoments:
     weight: FloatArray  # (n_folds,)
 
     @property
+    def sums(self) -> tuple[FloatArray, ...]:
+        """The sums as they add up."""
+        return self.gram, self.cross, self.square, self.weight
+
+    @property
     def n_folds(self) -> int:
         """Number of folds."""
         return len(self.square)

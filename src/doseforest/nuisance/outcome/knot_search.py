@@ -8,7 +8,7 @@ said without its help, but for its part in the main effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -84,60 +84,24 @@ class _Sums:
 KINDS = {"hinge": _Sums.hinges, "step": _Sums.steps}
 
 
-def search_knots(
-    values: FloatArray,
-    functions: FloatArray,
-    residual: FloatArray,
-    weights: FloatArray,
-    folds: IntArray,
-    n_folds: int,
-    searched: IntArray,
-) -> dict[str, FoundKnots]:
-    """Find the hinges and steps of some covariates.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows, n_features)
-        Covariates, without missing values.
-    functions : array of shape (n_rows, n_functions)
-        Functions of the dose, the constant among them.
-    residual : array of shape (n_rows,)
-        What main effects leave of the outcome.
-    weights : array of shape (n_rows,)
-    folds : array of shape (n_rows,)
-        The fold of each row, from 0.
-    n_folds : int
-    searched : array of int
-        The covariates to search.
-
-    Examples
-    --------
-    >>> x = np.linspace(0.0, 1.0, 1001)[:, None]
-    >>> ones, folds = np.ones((1001, 1)), np.arange(1001) % 2
-    >>> jump = (x[:, 0] > 0.3) - 0.7
-    >>> knots = search_knots(x, ones, jump, ones[:, 0], folds, 2, np.array([0]))
-    >>> np.unique(knots["step"].knot.round(2))
-    array([0.3])
-    """
-    search = KnotSearch(n_folds)
-    for feature in searched:
-        column = values[:, feature]
-        edges = knot_edges(column)
-        sums = [
-            sums_above(column, function, residual, weights, folds, n_folds, edges)
-            for function in functions.T
-        ]
-        search.add(int(feature), edges, sums)
-    return search.found()
-
-
 def knot_edges(column: FloatArray) -> FloatArray:
     """Places at which a covariate may have a knot: up to 254 quantiles."""
     return np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
 
 
 class KnotSearch:
-    """Searches without each fold, from sums by fold."""
+    """Searches without each fold, from sums by fold.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 1001)
+    >>> ones, folds, jump = np.ones(1001), np.arange(1001) % 2, (x > 0.3) - 0.7
+    >>> sums = sums_by_bin(ones, x, jump[None], ones, folds, 2, knot_edges(x))
+    >>> search = KnotSearch(n_folds=2)
+    >>> search.add(0, knot_edges(x), [sums_above(sums, 0)])
+    >>> np.unique(search.found()["step"].knot.round(2))
+    array([0.3])
+    """
 
     def __init__(self, n_folds: int) -> None:
         self._n_folds = n_folds
@@ -162,23 +126,61 @@ class KnotSearch:
         return {kind: _merged(searches) for kind, searches in self._found.items()}
 
 
-def sums_above(
-    column: FloatArray,
+def sums_by_bin(
     function: FloatArray,
-    residual: FloatArray,
+    column: FloatArray,
+    residuals: FloatArray,
     weights: FloatArray,
     folds: IntArray,
     n_folds: int,
     edges: FloatArray,
 ) -> FloatArray:
-    """Sums over the rows of each fold in a bin or any above it, (6, n_folds, n_bins)."""
+    """Sums over the rows of each fold in each bin, (4 + 2 n_searches, n_folds, n_bins).
+
+    Parameters
+    ----------
+    function : array of shape (n_rows,)
+        Of the dose.
+    column : array of shape (n_rows,)
+        A covariate, without missing values.
+    residuals : array of shape (n_searches, n_rows)
+        What main effects leave of the outcome. All else is the same for all searches.
+    weights : array of shape (n_rows,)
+    folds : array of shape (n_rows,)
+        The fold of each row, from 0.
+    edges : array of shape (n_bins - 1,)
+    """
     shape = n_folds, len(edges) + 1
     cells = folds * shape[1] + np.searchsorted(edges, column)
-    square, outcome = weights * function**2, weights * function * residual
-    summed = (weights, square, square * column, square * column**2, outcome, outcome * column)
-    in_bin = np.stack([np.bincount(cells, own, shape[0] * shape[1]) for own in summed])
-    above: FloatArray = in_bin.reshape(-1, *shape)[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+    square = weights * function**2
+    summed = [weights, square, square * column, square * column**2]
+    for residual in residuals:
+        outcome = weights * function * residual
+        summed += [outcome, outcome * column]
+    in_bin: FloatArray = np.stack([np.bincount(cells, own, shape[0] * shape[1]) for own in summed])
+    return in_bin.reshape(-1, *shape)
+
+
+def sums_above(by_bin: FloatArray, search: int) -> FloatArray:
+    """Sums of one search in a bin or any above it, (..., 6, n_folds, n_bins)."""
+    places = [0, 1, 2, 3, 4 + 2 * search, 5 + 2 * search]
+    above: FloatArray = by_bin[..., places, :, ::-1].cumsum(axis=-1)[..., ::-1]
     return above
+
+
+def together(searches: Sequence[FoundKnots]) -> list[FoundKnots]:
+    """The knots of all searches in one list, for each search with what it has found."""
+    pairs = [list(zip(own.feature.tolist(), own.knot.tolist(), strict=True)) for own in searches]
+    every = sorted({pair for own in pairs for pair in own})
+    number = {pair: place for place, pair in enumerate(every)}
+    features = np.array([feature for feature, _ in every], np.int64)
+    knots = np.array([knot for _, knot in every], np.float64)
+    out = []
+    for own, mine in zip(searches, pairs, strict=True):
+        marks = np.zeros((len(own.found), len(every)), bool)
+        marks[:, [number[pair] for pair in mine]] = own.found
+        out.append(FoundKnots(features, knots, marks))
+    return out
 
 
 def _merged(searches: list[Found]) -> FoundKnots:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +63,20 @@ def fit_logistic(
 
 def linear_predictor(columns_of: Columns, coefficients: FloatArray, n_rows: int) -> FloatArray:
     """Products of the columns and their coefficients, (n_rows,)."""
-    blocks = fold_blocks(np.zeros(n_rows, np.int64), 1, len(coefficients))
-    return np.concatenate([columns_of(rows) @ coefficients for _, rows in blocks])
+    own: FloatArray = linear_predictors(columns_of, [coefficients], n_rows)[0]
+    return own
+
+
+def linear_predictors(
+    columns_of: Columns, coefficients: Sequence[FloatArray], n_rows: int
+) -> FloatArray:
+    """Products of the columns and several sets of coefficients, (n_sets, n_rows)."""
+    out = np.empty((len(coefficients), n_rows))
+    for _, rows in fold_blocks(np.zeros(n_rows, np.int64), 1, len(coefficients[0])):
+        columns = columns_of(rows)
+        for place, own in enumerate(coefficients):
+            out[place, rows] = columns @ own
+    return out
 
 
 def level_shift(linear: FloatArray, y: FloatArray, weights: FloatArray) -> float:

@@ -16,7 +16,7 @@ these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 from doseforest.doses.bases.spline_products import SplineProducts
 from doseforest.doses.bases.splines import Spline
 from doseforest.doses.vectors import n_components
@@ -33,12 +34,20 @@ from doseforest.nuisance.outcome.covariate_terms import (
     has_many_values,
 )
 from doseforest.nuisance.outcome.fold_moments import FoldMoments, sum_moments
-from doseforest.nuisance.outcome.knot_search import FoundKnots, search_knots
+from doseforest.nuisance.outcome.knot_search import (
+    FoundKnots,
+    KnotSearch,
+    knot_edges,
+    sums_above,
+    sums_by_bin,
+    together,
+)
 from doseforest.nuisance.outcome.logistic_ridge import (
     COUNTED_VARIANCE,
     fit_logistic,
     level_shift,
     linear_predictor,
+    linear_predictors,
 )
 from doseforest.nuisance.outcome.sparse_ridge import (
     Places,
@@ -47,7 +56,13 @@ from doseforest.nuisance.outcome.sparse_ridge import (
     mixing_shares,
     solve,
 )
-from doseforest.nuisance.outcome.spline_design import Design, best_of, screen
+from doseforest.nuisance.outcome.spline_design import (
+    MAX_SCREENED,
+    Design,
+    Screening,
+    best_of,
+    screening_sums,
+)
 from doseforest.nuisance.outcome.spline_model import SplineCore
 
 N_FOLDS = 4
@@ -55,13 +70,27 @@ CURVATURES = (1e-7, 1e-5, 1e-3, 1e-1)  # penalties on the roughness of the avera
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class Choice:
     """Terms that least squares has chosen, in fits that are to be mixed."""
 
     design: Design
     pool: NDArray[np.int64]  # candidates that the fits have chosen from
     fits: tuple[SparseFit, ...]
     shares: FloatArray  # (n_fits,)
+
+    def mixture(self, refit: Callable[[SparseFit], FloatArray]) -> FloatArray:
+        """Coefficients of the main effects, then of the pool: those of the fits, times shares."""
+        coefficients = np.zeros(self.design.n_mains + len(self.pool))
+        for share, fit in zip(self.shares, self.fits, strict=True):
+            if share > 0:
+                coefficients[fit.columns] += share * refit(fit)
+        return coefficients
+
+    def core(self, level: float) -> SplineCore:
+        """The core of least squares; `level` had been taken off the outcomes."""
+        coefficients = self.mixture(lambda fit: fit.coefficients)
+        coefficients[0] += level
+        return assemble_core(self.design, self.pool, coefficients, binary=False)
 
 
 def fit_spline_core(
@@ -99,80 +128,194 @@ def fit_spline_core(
     array([[0., 2.]])
     """
     weights = np.ones(len(y)) if weights is None else weights
-    level = 0.0 if binary else float(np.average(y, weights=weights))  # no penalty on it
-    y = y - level
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
     splines = Spline() if n_components(dose) == 1 else SplineProducts()
     terms = fit_covariate_terms(X, powers=powers)
     mains = Design(X, dose, terms, splines.fit(dose, weights))
-    response, importance = y, weights
-    if binary:
-        moments = _main_moments(mains, y, weights, folds)
-        penalty = mains.penalty(choose_curvature(mains, moments))
-        start = fit_logistic(mains.mains, mains.n_mains, y, weights, penalty)
-        response, importance = start.working(y, COUNTED_VARIANCE)
-        importance = importance * weights
-    choice = _choose_terms(mains, response, importance, folds)
-    coefficients = np.zeros(mains.n_mains + len(choice.pool))
-    for share, fit in zip(choice.shares, choice.fits, strict=True):
-        if share > 0:
-            own = fit.coefficients
-            if binary:
-                own = refit_by_likelihood(choice.design, choice.pool, fit, y, weights)
-            coefficients[fit.columns] += share * own
-    coefficients[0] += _level(choice, coefficients, y, weights) if binary else level
-    return assemble_core(choice.design, choice.pool, coefficients, binary)
-
-
-def _choose_terms(linear: Design, y: FloatArray, weights: FloatArray, folds: IntArray) -> _Choice:
-    """Add terms to the main effects by least squares, of few kinds and of all."""
-    mains = _main_moments(linear, y, weights, folds)
-    penalty = linear.penalty(choose_curvature(linear, mains))
-    hinges, steps = _search(linear, mains, penalty, y, weights, folds)
-    design = replace(linear, terms=linear.terms.with_knots(hinges, steps))
-    screening = screen(design, mains, y, weights, folds)
-    scores = [screening.scores(fold, penalty) for fold in range(N_FOLDS)]
-    screened = [
-        [best_of(own, design.candidates_of(one)) for own, one in zip(scores, known, strict=True)]
-        for known in known_terms(linear.terms, hinges, steps)
+    knots = [
+        knot_edges(column) if has_many_values(column) else np.zeros(0)
+        for column in terms.standardised(X).T
     ]
-    pool = np.unique(np.concatenate([own for each in screened for own in each]))
-    n_columns = design.n_mains + len(pool)
-    moments = sum_moments(
-        lambda rows: design.columns(rows, pool), n_columns, y, weights, folds, N_FOLDS
+    rows = OneBlock(RowBlock(X, dose, y, weights, np.arange(len(y)), folds), N_FOLDS)
+    if not binary:
+        level = float(np.average(y, weights=weights))  # no penalty on it
+        return choose_terms(rows, mains, knots, level)[-1].core(level)
+    moments = _moments(rows, "products of main effects", mains, None, 0.0)
+    penalty = mains.penalty(choose_curvature(mains, moments))
+    start = fit_logistic(mains.mains, mains.n_mains, y, weights, penalty)
+    response, importance = start.working(y, COUNTED_VARIANCE)
+    block = replace(rows.block, y=response, weights=importance * weights)
+    choice = choose_terms(replace(rows, block=block), mains, knots, 0.0)[-1]
+    coefficients = choice.mixture(
+        lambda fit: refit_by_likelihood(choice.design, choice.pool, fit, y, weights)
     )
-    fits = fit_sparse(moments, [places_in(pool, own) for own in screened], penalty)
-    return _Choice(design, pool, fits, mixing_shares(moments, fits))
+    coefficients[0] += _level(choice, coefficients, y, weights)
+    return assemble_core(choice.design, choice.pool, coefficients, binary=True)
 
 
-def places_in(pool: IntArray, screened: Sequence[IntArray]) -> Places:
-    """Places of candidates in a pool that has them all."""
-    return [np.searchsorted(pool, own) for own in screened]
+Screened = list[NDArray[np.int64]]  # candidates for the lasso without each fold of a fit
 
 
-def _main_moments(
-    design: Design, y: FloatArray, weights: FloatArray, folds: IntArray
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A fit to the rows of some folds: the main effects alone."""
+
+    folds: list[int]
+    mains: FoldMoments
+    penalty: FloatArray  # (n_mains,) per row
+    coefficients: FloatArray  # (n_mains,)
+
+
+def choose_terms(
+    blocks: RowBlocks,
+    linear: Design,
+    knots: Sequence[FloatArray],
+    level: float,
+    *,
+    without_folds: bool = False,
+    most: int = MAX_SCREENED,
+) -> list[Choice]:
+    """Add terms to the main effects by least squares, of few kinds and of all.
+
+    One choice with all rows, after one without each fold if these are wanted: sums are by fold, so
+    that four passes over the rows serve all of them.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        The response is the outcome less `level`.
+    linear : Design
+        With the terms that are there before any search; its rows are those of the blocks.
+    knots : sequence of arrays
+        Where the search may put knots of each covariate; nowhere: it is not searched.
+    most : int
+        Candidates that go into the lasso.
+    """
+    every = list(range(blocks.n_folds))
+    mains = _moments(blocks, "products of main effects", linear, None, level)
+    left_out = [*every, None] if without_folds else [None]
+    fits = [_main_effects(linear, mains, [k for k in every if k != out]) for out in left_out]
+    hinges, steps = _search(blocks, linear, knots, fits, level)
+    design = replace(linear, terms=linear.terms.with_knots(hinges[0], steps[0]))
+    screened = _screened(blocks, linear.terms, design, fits, hinges, steps, level, most)
+    pool = np.unique(np.concatenate([own for each in screened for one in each for own in one]))
+    moments = _moments(blocks, f"products of {len(pool)} terms", design, pool, level)
+
+    def fitted(number: int) -> Choice:
+        own = _of_folds(moments, fits[number].folds)
+        places = [_places_in(pool, candidates) for candidates in screened[number]]
+        sparse = fit_sparse(own, places, fits[number].penalty)
+        return Choice(design, pool, sparse, mixing_shares(own, sparse))
+
+    return blocks.each(f"spline cores, {len(fits)} fits", fitted, range(len(fits)))
+
+
+def _moments(
+    blocks: RowBlocks, text: str, design: Design, pool: IntArray | None, level: float
 ) -> FoldMoments:
-    return sum_moments(design.mains, design.n_mains, y, weights, folds, N_FOLDS)
+    """Sums of products of the main effects, and of the candidates in a pool, by fold."""
+    n_folds, n_columns = blocks.n_folds, design.n_mains + (0 if pool is None else len(pool))
+
+    def sums(block: RowBlock) -> Sums:
+        own = design.of(block)
+        columns = own.mains if pool is None else partial(own.columns, candidates=pool)
+        y, weights = block.y - level, block.row_weights
+        return sum_moments(columns, n_columns, y, weights, block.folds, n_folds).sums
+
+    return FoldMoments(*blocks.add_up(text, sums))
+
+
+def _of_folds(moments: FoldMoments, folds: list[int]) -> FoldMoments:
+    """Sums of some folds alone."""
+    return (
+        moments
+        if len(folds) == moments.n_folds
+        else FoldMoments(*(values[folds] for values in moments.sums))
+    )
+
+
+def _main_effects(design: Design, mains: FoldMoments, folds: list[int]) -> _Fit:
+    own = _of_folds(mains, folds)
+    penalty = design.penalty(choose_curvature(design, own))
+    total = own.without(None)
+    return _Fit(folds, own, penalty, solve(total, total.weight[0] * penalty))
 
 
 def _search(
+    blocks: RowBlocks,
     design: Design,
-    mains: FoldMoments,
-    penalty: FloatArray,
-    y: FloatArray,
-    weights: FloatArray,
-    folds: IntArray,
-) -> tuple[FoundKnots, FoundKnots]:
-    """Hinges and steps of covariates with many values, in what the main effects leave."""
-    total = mains.without(None)
-    coefficients = solve(total, total.weight[0] * penalty)
-    residual = y - linear_predictor(design.mains, coefficients, len(y))
-    functions = design.basis.evaluate(design.dose)[:, : design.n_products]
-    values = design.terms.standardised(design.X)
-    searched = np.array([f for f, column in enumerate(values.T) if has_many_values(column)], int)
-    knots = search_knots(values, functions, residual, weights, folds, N_FOLDS, searched)
-    return knots["hinge"], knots["step"]
+    knots: Sequence[FloatArray],
+    fits: Sequence[_Fit],
+    level: float,
+) -> tuple[list[FoundKnots], list[FoundKnots]]:
+    """Hinges and steps of each fit in what its main effects leave; the knots of all in one list."""
+    n_folds = blocks.n_folds
+    coefficients = [fit.coefficients for fit in fits]
+    searched = [feature for feature, edges in enumerate(knots) if len(edges)]
+
+    def sums(block: RowBlock) -> Sums:
+        own = design.of(block)
+        residuals = (block.y - level) - linear_predictors(own.mains, coefficients, len(block))
+        functions = own.basis.evaluate(own.dose)[:, : own.n_products]
+        values, weights = own.terms.standardised(own.X), block.row_weights
+
+        def of_covariate(feature: int) -> FloatArray:
+            rows = values[:, feature], residuals, weights, block.folds, n_folds, knots[feature]
+            return np.stack([sums_by_bin(function, *rows) for function in functions.T])
+
+        return tuple(of_covariate(feature) for feature in searched)
+
+    by_bin = blocks.add_up("search knots of the covariates", sums) if searched else ()
+    searches = []
+    for number, fit in enumerate(fits):
+        search = KnotSearch(len(fit.folds))
+        for feature, own in zip(searched, by_bin, strict=True):
+            search.add(feature, knots[feature], sums_above(own[:, :, fit.folds], number))
+        searches.append(search.found())
+    hinges, steps = (together([own[kind] for own in searches]) for kind in ("hinge", "step"))
+    return hinges, steps
+
+
+def _screened(
+    blocks: RowBlocks,
+    linear: CovariateTerms,
+    design: Design,
+    fits: Sequence[_Fit],
+    hinges: Sequence[FoundKnots],
+    steps: Sequence[FoundKnots],
+    level: float,
+    most: int,
+) -> list[list[Screened]]:
+    """Candidates for the lasso of each fit, for each kind of terms that is mixed.
+
+    `linear` has the terms before a search has found any, `design` all of them.
+    """
+    n_folds = blocks.n_folds
+
+    def sums(block: RowBlock) -> Sums:
+        own = design.of(block)
+        return screening_sums(own, n_folds, block.y - level, block.row_weights, block.folds)
+
+    summed = blocks.add_up(f"screen {design.n_candidates} terms", sums)
+    out = []
+    for fit, own_hinges, own_steps in zip(fits, hinges, steps, strict=True):
+        screening = Screening(fit.mains, *(values[fit.folds] for values in summed))
+        scores = [screening.scores(fold, fit.penalty) for fold in range(len(fit.folds))]
+        out.append(
+            [
+                [
+                    best_of(own, design.candidates_of(one), most)
+                    for own, one in zip(scores, known, strict=True)
+                ]
+                for known in known_terms(linear, own_hinges, own_steps)
+            ]
+        )
+    return out
+
+
+def _places_in(pool: IntArray, screened: Sequence[IntArray]) -> Places:
+    """Places of candidates in a pool that has them all."""
+    return [np.searchsorted(pool, own) for own in screened]
 
 
 def known_terms(
@@ -235,7 +378,7 @@ def refit_by_likelihood(
     return mean
 
 
-def _level(choice: _Choice, coefficients: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+def _level(choice: Choice, coefficients: FloatArray, y: FloatArray, weights: FloatArray) -> float:
     """What a mixture of logistic fits lacks for their mean to be that of the outcomes."""
     n_mains = choice.design.n_mains
     used = np.flatnonzero(coefficients[n_mains:])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.spline_products import SplineProductBasis
 from doseforest.doses.bases.splines import SplineBasis
 from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
@@ -26,6 +27,10 @@ class Design:
     dose: DoseArray
     terms: CovariateTerms
     basis: SplineBasis | SplineProductBasis
+
+    def of(self, block: RowBlock) -> Design:
+        """The same columns of other rows."""
+        return replace(self, X=block.numbers, dose=block.dose)
 
     @property
     def n_mains(self) -> int:
@@ -132,11 +137,11 @@ def best_of(
     return np.sort(order[own[order] > 0])
 
 
-def screen(
-    design: Design, mains: FoldMoments, y: FloatArray, weights: FloatArray, folds: IntArray
-) -> Screening:
-    """Sum the moments of all candidates, with main effects whose own moments are known."""
-    n_folds, n_candidates = mains.n_folds, design.n_candidates
+def screening_sums(
+    design: Design, n_folds: int, y: FloatArray, weights: FloatArray, folds: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sum what a `Screening` needs to know of all candidates beside the main effects' moments."""
+    n_candidates = design.n_candidates
     with_mains = np.zeros((n_folds, design.n_mains, n_candidates))
     with_outcome = np.zeros((n_folds, n_candidates))
     squares = np.zeros((n_folds, n_candidates))
@@ -151,4 +156,4 @@ def screen(
             with_outcome[fold, start:stop] += (scaled * y[rows]) @ own
             squares[fold, start:stop] += (scaled * multiplier) @ own**2
             start = stop
-    return Screening(mains, with_mains, with_outcome, squares)
+    return with_mains, with_outcome, squares
