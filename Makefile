@@ -88,6 +88,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/check_reference.py
 	$(BIN)/clang-format --dry-run --Werror cpp/*.cpp cpp/*.hpp
 
 types: setup
