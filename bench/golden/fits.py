@@ -209,8 +209,8 @@ def intervals_by_bags(n_jobs: int) -> Answers:
     forest = small(n_jobs, inference="bags").fit(own.X, own.y, treatment=own.dose)
     found = forest.effect_inference(own.units, doses=[2.0, 3.0, 3.5], baseline=2.5)
     return {
-        "estimate": found.estimate,
-        "standard_error": found.standard_error,
+        "estimate": found.values,
+        "standard_error": found.standard_errors,
         "interval": np.stack(found.interval(0.95)),
         "band": np.stack(found.band(0.9)),
         "effect_interval": np.stack(forest.effect_interval(own.units, 3.0, 2.0)),
@@ -231,8 +231,8 @@ def changes_and_tests(n_jobs: int) -> Answers:
     return {
         "average_derivative": np.array([slope.value, slope.standard_error]),
         "shift_effect": np.array([moved.value, moved.standard_error]),
-        "best_linear_projection": np.stack([line.coefficients, line.standard_errors]),
-        "calibration": np.stack([calibration.coefficients, calibration.standard_errors]),
+        "best_linear_projection": np.stack([line.values, line.standard_errors]),
+        "calibration": np.stack([calibration.values, calibration.standard_errors]),
         "heterogeneity": np.array([heterogeneity.statistic, heterogeneity.p_value]),
         "rate": np.array([ranked.value, ranked.standard_error]),
         "shape": np.array([shape.statistic, shape.critical_value, shape.p_value]),

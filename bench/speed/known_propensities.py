@@ -116,12 +116,12 @@ def measured(name: str, model: str, n: int, seeds: range) -> list[str]:
         cells = []
         for number in NUMBERS:
             own = [record[number] for record in records]
-            cells.append(f"{simulation_mean(own).mean:.3f}")
+            cells.append(f"{simulation_mean(own).value:.3f}")
             if way == first:
                 cells.append("")
                 continue
             gap = paired_difference(own, [record[number] for record in found[first]])
-            cells.append(f"{gap.mean:+.3f} ({gap.standard_error:.3f})")
+            cells.append(f"{gap.value:+.3f} ({gap.standard_error:.3f})")
         lines.append(f"| {name} | {model} | {way} | {' | '.join(cells)} |")
     return lines
 

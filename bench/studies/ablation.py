@@ -138,8 +138,8 @@ def cell(scores: Scores, design: str, size: int, row: str, first: str) -> str:
     if mean is None:
         return MISSING
     if row == first:
-        return digits(mean.mean)
+        return digits(mean.value)
     ours, theirs = (scores.by_seed(design, size, own) for own in (first, row))
-    ratio = simulation_mean([theirs[seed] / ours[seed] for seed in theirs]).mean
+    ratio = simulation_mean([theirs[seed] / ours[seed] for seed in theirs]).value
     gap = paired_by_seed(theirs, ours)
-    return f"{digits(mean.mean)} ({ratio:.2f}){mark(gap)}"
+    return f"{digits(mean.value)} ({ratio:.2f}){mark(gap)}"

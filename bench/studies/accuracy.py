@@ -87,7 +87,7 @@ def difference_table(scores: Scores, designs: list[str]) -> str:
             if difference is not None:
                 error = digits(difference.standard_error)
                 interval = interval_text(difference)
-                lines.append([design, row, digits(difference.mean), error, interval])
+                lines.append([design, row, digits(difference.value), error, interval])
     header = ["design", "row", "difference", "standard error", "95 % interval"]
     return markdown_table(header, lines) if lines else f"No simulation has {OURS} yet."
 
@@ -101,7 +101,7 @@ def correction_words(scores: Scores, designs: list[str]) -> list[str]:
         if own is None or gain is None:
             continue
         low, high = gain.interval()
-        share = f"{abs(gain.mean) / own.mean:.1%} of its error" if own.mean else "nothing"
+        share = f"{abs(gain.value) / own.value:.1%} of its error" if own.value else "nothing"
         if low > 0:
             lines.append(f"{design}: the correction removes {share}.")
         elif high < 0:

@@ -35,7 +35,7 @@ def low_error(scores: Scores, design: str, size: int) -> Verdict:
     mean = scores.mean(design, size, OURS)
     if mean is None:
         return Verdict(None, claim)
-    return Verdict(mean.mean <= MOST_PUBLISHED_RMS, claim, f"measured {digits(mean.mean)}")
+    return Verdict(mean.value <= MOST_PUBLISHED_RMS, claim, f"measured {digits(mean.value)}")
 
 
 def no_worse_than_outcome_model(scores: Scores, design: str, size: int) -> Verdict:
@@ -44,7 +44,7 @@ def no_worse_than_outcome_model(scores: Scores, design: str, size: int) -> Verdi
     excess = scores.paired(design, size, OURS, OUTCOME)
     if excess is None:
         return Verdict(None, claim)
-    measured = f"excess {digits(excess.mean)} {interval_text(excess)}"
+    measured = f"excess {digits(excess.value)} {interval_text(excess)}"
     return Verdict(excess.interval()[0] <= 0, claim, measured)
 
 
@@ -52,14 +52,14 @@ def near_the_best(scores: Scores, design: str) -> Verdict:
     """Against the best of the rows that estimate."""
     claim = f"{design}: at most {MOST_EXCESS - 1:.0%} worse than the best estimate"
     found = {row: scores.mean(design, SIZES[design], row) for row in ESTIMATED}
-    means = {row: mean.mean for row, mean in found.items() if mean is not None}
+    means = {row: mean.value for row, mean in found.items() if mean is not None}
     if OURS not in means or len(means) < 2:
         return Verdict(None, claim)
     best = min(means, key=means.__getitem__)
     measured = f"{digits(means[OURS])}, best {digits(means[best])} ({best})"
     exact = scores.mean(design, SIZES[design], EXACT_AVERAGE)
-    if exact is not None and exact.mean < means[OURS]:
-        measured += f"; {EXACT_AVERAGE}, which knows the exact average, {digits(exact.mean)}"
+    if exact is not None and exact.value < means[OURS]:
+        measured += f"; {EXACT_AVERAGE}, which knows the exact average, {digits(exact.value)}"
     return Verdict(means[OURS] <= MOST_EXCESS * means[best], claim, measured)
 
 
@@ -70,5 +70,5 @@ def ahead_of_peers(scores: Scores, design: str) -> Verdict:
     if len(known) < len(PEERS):
         return Verdict(None, claim)
     row, closest = min(known.items(), key=lambda item: item[1].interval()[0])
-    measured = f"closest {row}: {digits(closest.mean)} {interval_text(closest)}"
+    measured = f"closest {row}: {digits(closest.value)} {interval_text(closest)}"
     return Verdict(closest.interval()[0] > 0, claim, measured)

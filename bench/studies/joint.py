@@ -55,11 +55,11 @@ def bars(scores: Scores, rows: list[str]) -> list[Verdict]:
     others = [own for row in rows if row != OURS and (own := scores.mean(additive, SIZE, row))]
     if gap is None or ours is None or not others:
         return [Verdict(None, ahead), Verdict(None, close)]
-    best = min(own.mean for own in others)
-    measured = f"{digits(gap.mean)} {interval_text(gap)}"
+    best = min(own.value for own in others)
+    measured = f"{digits(gap.value)} {interval_text(gap)}"
     return [
         Verdict(gap.interval()[0] > 0, ahead, measured),
         Verdict(
-            ours.mean <= WITHIN * best, close, f"{digits(ours.mean)}, best other {digits(best)}"
+            ours.value <= WITHIN * best, close, f"{digits(ours.value)}, best other {digits(best)}"
         ),
     ]

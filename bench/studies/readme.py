@@ -15,7 +15,8 @@ from bench.studies.scores import MISSING, Scores, digits, range_text
 from bench.studies.study_methods import ALGORITHM, CONSTANT, EXACT_AVERAGE, OURS, OUTCOME
 from bench.studies.study_settings import OTHER_SLOPES, PRINTED, PUBLISHED, SIZES, SPARSE
 from doseforest.base.atomic_files import write_text
-from doseforest.evaluation import SimulationMean, simulation_mean
+from doseforest.base.estimates import Estimate
+from doseforest.evaluation import simulation_mean
 
 START, END = "<!-- made by `make readme` from {} -->\n", "<!-- end -->"
 FEW_SIZES = (500, 2000, 10_000, 50_000)
@@ -34,7 +35,7 @@ def readme_table(results: dict[str, Any]) -> str:
     draws: dict[str, list[int]] = {}
     for group in results["results"]:
         row = group["row"]
-        means.setdefault(row, {})[group["design"]] = digits(simulation_mean(group["rms"]).mean)
+        means.setdefault(row, {})[group["design"]] = digits(simulation_mean(group["rms"]).value)
         draws.setdefault(row, []).append(len(group["rms"]))
     others = [row for row in means if row not in TOLD]
     lines = [
@@ -98,9 +99,9 @@ def scaling_table(results: dict[str, Any]) -> str:
     return markdown_table(["rms / sup", *(f"n = {n:,}" for n in FEW_SIZES), "slope"], lines)
 
 
-def with_value(mean: SimulationMean | None) -> str:
+def with_value(mean: Estimate | None) -> str:
     """A mean without its error."""
-    return MISSING if mean is None else digits(mean.mean)
+    return MISSING if mean is None else digits(mean.value)
 
 
 # By file of results and its tables: the pages that have them, in this order.

@@ -121,8 +121,8 @@ def as_steep(scores: Scores, design: str, row: str) -> Verdict:
     if excess is None:
         return Verdict(None, claim)
     measured = f"{digits(mean_of(ours))}, {digits(mean_of(theirs))}; "
-    measured += f"difference {digits(excess.mean)} {interval_text(excess)}"
-    return Verdict(excess.mean <= 0, claim, measured)
+    measured += f"difference {digits(excess.value)} {interval_text(excess)}"
+    return Verdict(excess.value <= 0, claim, measured)
 
 
 def mean_of(by_seed: dict[int, float]) -> float:

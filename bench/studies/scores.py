@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench.studies.tasks import Record
-from doseforest.evaluation import SimulationMean, paired_difference, simulation_mean
+from doseforest.base.estimates import Estimate
+from doseforest.evaluation import paired_difference, simulation_mean
 
 MISSING = "-"  # in a cell
 
@@ -25,20 +26,20 @@ class Scores:
         records = self._by_row.get((design, n, row), {})
         return {seed: records[seed][number] for seed in sorted(records)}
 
-    def mean(self, design: str, n: int, row: str, number: str = "rms") -> SimulationMean | None:
+    def mean(self, design: str, n: int, row: str, number: str = "rms") -> Estimate | None:
         """Over simulations; nothing when there are less than two."""
         values = list(self.by_seed(design, n, row, number).values())
         return simulation_mean(values) if len(values) > 1 else None
 
     def paired(
         self, design: str, n: int, first: str, second: str, number: str = "rms"
-    ) -> SimulationMean | None:
+    ) -> Estimate | None:
         """First row less second, over the simulations that both have."""
         one, other = (self.by_seed(design, n, row, number) for row in (first, second))
         return paired_by_seed(one, other)
 
 
-def paired_by_seed(one: dict[int, float], other: dict[int, float]) -> SimulationMean | None:
+def paired_by_seed(one: dict[int, float], other: dict[int, float]) -> Estimate | None:
     """Mean difference over the seeds that both have; nothing when there are less than two."""
     seeds = sorted(one.keys() & other.keys())
     if len(seeds) < 2:
@@ -55,17 +56,17 @@ def digits(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
 
 
-def with_error(mean: SimulationMean | None) -> str:
+def with_error(mean: Estimate | None) -> str:
     """A mean with its standard error, for a cell."""
-    return f"{digits(mean.mean)} ({digits(mean.standard_error)})" if mean else MISSING
+    return f"{digits(mean.value)} ({digits(mean.standard_error)})" if mean else MISSING
 
 
-def interval_text(mean: SimulationMean) -> str:
+def interval_text(mean: Estimate) -> str:
     low, high = mean.interval()
     return f"[{digits(low)}, {digits(high)}]"
 
 
-def mark(gap: SimulationMean | None) -> str:
+def mark(gap: Estimate | None) -> str:
     """Of a row less another: "*" where the row is worse beyond the interval, "!" where better."""
     if gap is None:
         return ""

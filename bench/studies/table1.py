@@ -142,7 +142,7 @@ def cell(scores: Scores, design: str, size: int, row: str) -> str:
     rms, mae = (scores.mean(design, size, row, number) for number in ("rms", "mae"))
     if rms is None or mae is None:
         return MISSING
-    text = f"{digits(rms.mean)} ({digits(rms.standard_error)}) / {digits(mae.mean)}"
+    text = f"{digits(rms.value)} ({digits(rms.standard_error)}) / {digits(mae.value)}"
     gap = scores.paired(design, size, row, OURS) if row != OURS else None
     return text + mark(gap)
 
@@ -177,7 +177,7 @@ def draws_table(scores: Scores, designs: list[str], size: int) -> str:
 
 def difference_cell(scores: Scores, design: str, size: int, row: str) -> str:
     gap = scores.paired(design, size, row, OURS)
-    return f"{digits(gap.mean)} {interval_text(gap)}" if gap else MISSING
+    return f"{digits(gap.value)} {interval_text(gap)}" if gap else MISSING
 
 
 def verdicts(scores: Scores, designs: list[str], size: int) -> list[Verdict]:
@@ -197,7 +197,7 @@ def far_below_the_published(scores: Scores, design: str, size: int) -> Verdict:
     """In both errors."""
     claim = f"{design}: at most a third of the published GCF in rms and mae"
     found = [scores.mean(design, size, OURS, number) for number in ("rms", "mae")]
-    means = [own.mean for own in found if own is not None]
+    means = [own.value for own in found if own is not None]
     if len(means) < len(found):
         return Verdict(None, claim)
     printed = PRINTED["GCF, published"][PUBLISHED.index(design)]
@@ -213,7 +213,7 @@ def ahead_of_the_literature(scores: Scores, design: str, size: int) -> Verdict:
     if len(known) < len(LITERATURE):
         return Verdict(None, claim)
     row, closest = min(known.items(), key=lambda item: item[1].interval()[0])
-    measured = f"closest of {len(known)}: {row}, {digits(closest.mean)} {interval_text(closest)}"
+    measured = f"closest of {len(known)}: {row}, {digits(closest.value)} {interval_text(closest)}"
     return Verdict(closest.interval()[0] > 0, claim, measured)
 
 
@@ -221,7 +221,7 @@ def as_known(scores: Scores, design: str, size: int, row: str) -> Verdict:
     """In both errors."""
     claim = f"{design}: rms and mae of {row} within {PEER_TOLERANCE:.0%} of what others measured"
     found = [scores.mean(design, size, row, number) for number in ("rms", "mae")]
-    means = [own.mean for own in found if own is not None]
+    means = [own.value for own in found if own is not None]
     if len(means) < len(found):
         return Verdict(None, claim)
     known = KNOWN_PEERS[row][PUBLISHED.index(design)]

@@ -224,11 +224,11 @@ def test_exact_average_curve_has_the_known_error_on_all_published_designs():
                 assert error.mae == pytest.approx(errors[-1].mae)
     rms = simulation_mean([error.rms for error in errors])
     mae = simulation_mean([error.mae for error in errors])
-    assert rms.mean == pytest.approx(4.09, abs=2 * 0.085)
-    assert mae.mean == pytest.approx(2.63, abs=2 * 0.035)
+    assert rms.value == pytest.approx(4.09, abs=2 * 0.085)
+    assert mae.value == pytest.approx(2.63, abs=2 * 0.035)
     assert max(error.adrf_sup for error in errors) < 1e-10
     # In closed form, with doses up to 21: 21 / sqrt(3) * sqrt(3) / 5 = 4.2.
-    assert rms.mean == pytest.approx(4.2, abs=4 * rms.standard_error)
+    assert rms.value == pytest.approx(4.2, abs=4 * rms.standard_error)
 
 
 def test_open_readings_change_what_they_name():

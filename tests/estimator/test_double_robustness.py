@@ -40,13 +40,13 @@ def stabilized_average(curves, residual, dose, r):
     said = curves + residual_influence(
         dose, residual, DOSES, kernel=KERNEL, bandwidth=bandwidth, treatment_weights=r
     )
-    return average_of_units(said, None, np.arange(len(dose))).mean
+    return average_of_units(said, None, np.arange(len(dose))).values
 
 
 def published_average(curves, y, dose, density):
     bandwidth = rule_of_thumb(dose, KERNEL)
     said = doubly_robust_curves(curves, dose, y, DOSES, density, kernel=KERNEL, bandwidth=bandwidth)
-    return average_of_units(said, None, np.arange(len(dose))).mean
+    return average_of_units(said, None, np.arange(len(dose))).values
 
 
 def average_errors(n, seed):

@@ -144,7 +144,7 @@ def test_shuffling_ranks_the_modifier_first_and_noise_at_nothing(name, request):
 def test_the_risk_without_a_shuffle_is_about_the_noise(products):
     found = products.feature_importance("permutation", n_repeats=1)
     assert found.risk == pytest.approx(0.25, rel=0.2)  # 500 squares of sd .5: 6 % each way
-    assert np.isnan(found.repeat_errors).all()
+    assert np.isnan(found.repeat_standard_errors).all()
     assert found.n_repeats == 1
 
 
@@ -154,7 +154,7 @@ def test_shuffles_are_drawn_by_the_seed():
     np.testing.assert_array_equal(first.values, same.values)
     other = shuffled.feature_importance("permutation", n_repeats=2, random_state=1)
     assert (first.values != other.values).all()
-    assert (first.repeat_errors >= 0).all()
+    assert (first.repeat_standard_errors >= 0).all()
 
 
 def test_names_travel_with_the_values():

@@ -217,7 +217,7 @@ def test_effects_in_tenths_are_differences_of_means():
     for part in range(10):
         own = cuts == part
         treated, control = y[own & (dose == 1)], y[own & (dose == 0)]
-        assert np.isclose(table.effects[part], treated.mean() - control.mean())
+        assert np.isclose(table.values[part], treated.mean() - control.mean())
         usual = np.sqrt(treated.var() / len(treated) + control.var() / len(control))
         assert np.isclose(table.standard_errors[part], usual, rtol=0.01)
         assert np.isclose(table.predicted[part], x[own].mean())
@@ -233,7 +233,7 @@ def test_equal_predictions_share_a_part():
     assert table.rows.tolist() == [200, 100]
     assert table.predicted.tolist() == [2.0, 1.0]
     by_scores = qini_curve(None, None, predicted, dose=1, scores=y).uplift()
-    assert np.isclose(by_scores.effects[1], y[:100].mean())
+    assert np.isclose(by_scores.values[1], y[:100].mean())
     with pytest.raises(ValueError, match="'n_parts' parameter must be an int"):
         qini_curve(y, dose, predicted, dose=1).uplift(0)
 
@@ -244,7 +244,7 @@ def test_the_rate_of_a_curve_sees_its_ranking():
     y = x * dose + rng.normal(size=2000)
     good, bad = (qini_curve(y, dose, own, dose=1).rate() for own in (x, -x))
     assert good.p_value < 1e-4 < 0.5 < bad.p_value
-    assert np.isclose(good.toc[-1], 0.0)
+    assert np.isclose(good.toc.values[-1], 0.0)
 
 
 class TwoDiscounts:

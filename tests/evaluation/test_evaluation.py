@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from bench.designs import DESIGNS
+from doseforest.base.estimates import Estimate
 from doseforest.baselines import AverageCurve, ZeroEffect
 from doseforest.doses.curve_effects import CurveEffects, dose_table
 from doseforest.evaluation import (
     EffectErrors,
-    SimulationMean,
     curve_errors,
     effect_errors,
     paired_difference,
@@ -125,14 +125,14 @@ def test_paired_differences_have_the_paired_standard_error():
     first, second = shared + rng.normal(1, 0.1, 50), shared + rng.normal(0, 0.1, 50)
     difference = paired_difference(first, second)
     test = stats.ttest_rel(first, second)
-    assert difference.mean / difference.standard_error == pytest.approx(test.statistic)
+    assert difference.value / difference.standard_error == pytest.approx(test.statistic)
     expected = test.confidence_interval(0.9)
     np.testing.assert_allclose(difference.interval(0.9), [expected.low, expected.high])
     assert difference.standard_error < 0.1 * simulation_mean(first).standard_error
 
 
 def test_mean_over_simulations_is_the_textbook_one():
-    assert simulation_mean([1.0, 2.0, 3.0, 6.0]) == SimulationMean(3.0, np.sqrt(14 / 3) / 2, 4)
+    assert simulation_mean([1.0, 2.0, 3.0, 6.0]) == Estimate(3.0, np.sqrt(14 / 3) / 2, degrees=3)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_mean_over_simulations_is_the_textbook_one():
         (lambda: simulation_mean([1.0]), r"'values' .* at least 2 simulations. Got \[1.0\]"),
         (lambda: simulation_mean([1.0, np.nan]), r"'values' .* finite"),
         (lambda: paired_difference([1.0, 2.0], [1.0]), r"'second' .* \(2,\). Got \(1,\)"),
-        (lambda: SimulationMean(0.0, 1.0, 5).interval(95), r"'coverage' .* Got 95"),
+        (lambda: Estimate(0.0, 1.0).interval(95), r"'coverage' .* Got 95"),
         (
             lambda: curve_errors(np.zeros((2, 3)), np.zeros((2, 2)), np.zeros(2), np.zeros(2)),
             r"'estimated' parameter must have shape \(2, 3\). Got \(2, 2\)",

@@ -265,7 +265,11 @@ def test_bands_cover_the_gain_at_a_share():
         x, treatment, y = experiment(rng, n)
         curve = qini_curve(y, treatment, x, dose=1)
         # Mean of x above its upper quartile, times 1/4: the normal density at .6745.
-        return curve.at(0.25), curve.errors(0.25)[0], np.exp(-(0.67449**2) / 2) / np.sqrt(2 * np.pi)
+        return (
+            curve.at(0.25),
+            curve.standard_errors(0.25)[0],
+            np.exp(-(0.67449**2) / 2) / np.sqrt(2 * np.pi),
+        )
 
     covered, ratio = _coverage(400, 500, draw)
     assert 0.92 < covered < 0.98
@@ -277,7 +281,7 @@ def test_bands_cover_the_gain_within_a_large_tie():
         x, treatment, y = experiment(rng, n)
         curve = qini_curve(y, treatment, np.sign(x), dose=1)
         # A quarter of the units are half of those with x > 0, whose mean effect is sqrt(2 / pi).
-        return curve.at(0.25), curve.errors(0.25)[0], np.sqrt(2 / np.pi) / 4
+        return curve.at(0.25), curve.standard_errors(0.25)[0], np.sqrt(2 / np.pi) / 4
 
     covered, ratio = _coverage(400, 500, draw)
     assert 0.92 < covered < 0.98

@@ -269,7 +269,7 @@ def test_pictures_draw_what_they_are_given():
     curve = table.curves["right"][0]
     assert np.array_equal(curve.plot().lines[0].get_ydata(), curve.gain)
     bars = curve.uplift().plot().patches
-    assert np.allclose([bar.get_height() for bar in bars], curve.uplift().effects)
+    assert np.allclose([bar.get_height() for bar in bars], curve.uplift().values)
     dots = curve.uplift().plot_calibration().lines[0]
     assert np.allclose(dots.get_xdata(), curve.uplift().predicted)
     ax = RANDOM(CANDIDATES, X, y, treatment).plot()

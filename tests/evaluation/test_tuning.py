@@ -49,10 +49,10 @@ def test_the_setting_nearest_to_the_truth_is_chosen():
     assert found.forest.slope == 2.0
     assert len(found.trials) == 4
     assert found.trials[0].params == {}
-    assert found.trials[0].difference == 0
+    assert found.trials[0].difference.value == 0
     assert [line["risk"] for line in found.table] == sorted(t.risk for t in found.trials)
     # Slopes that are off by s cost s^2 Var(T) = s^2 4/3; a yardstick of boosting is rough.
-    differences = {t.params.get("slope"): t.difference for t in found.trials}
+    differences = {t.params.get("slope"): t.difference.value for t in found.trials}
     assert differences[2.0] == pytest.approx(-4 * 4 / 3, rel=0.2)
     assert "Chosen: slope=2.0." in str(found)
 

@@ -14,7 +14,7 @@ DOSES = np.array([1.0, 2.0, 4.0])
 
 def curve(values, covariance=None, doses=DOSES):
     spread = np.eye(len(doses)) if covariance is None else covariance
-    return AverageDoseResponse(np.array(doses), np.array(values), np.sqrt(np.diag(spread)), spread)
+    return AverageDoseResponse(np.array(values), np.sqrt(np.diag(spread)), spread, np.array(doses))
 
 
 @pytest.fixture(scope="module")

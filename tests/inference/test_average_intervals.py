@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
+from doseforest.base.estimates import Estimate
 from doseforest.base.intervals import (
     normal_quantile,
     simultaneous_quantile,
@@ -16,7 +17,6 @@ from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.doses.smoothing.local_polynomials import local_polynomials
 from doseforest.estimator.averages.average_curves import (
     AverageDoseResponse,
-    AverageEffect,
     average_of_units,
     centred_influence,
     residual_influence,
@@ -52,7 +52,11 @@ def errors_of_one_draw(seed):
     mean, said = centred_influence(dose, residual, doses, **options)
     found = average_of_units(mean + said, None, np.arange(400))
     naive = residual_influence(dose, residual, doses, **options)
-    return found.mean[0], found.error[0], average_of_units(naive, None, np.arange(400)).error[0]
+    return (
+        found.values[0],
+        found.standard_errors[0],
+        average_of_units(naive, None, np.arange(400)).standard_errors[0],
+    )
 
 
 def test_the_influence_function_has_the_right_size_where_the_outcome_model_is_wrong():
@@ -115,7 +119,7 @@ def test_levels_have_the_errors_of_their_means():
         bandwidth=1.0,
         treatment_weights=np.ones(200),
     )
-    error = average_of_units(mean + said, None, np.arange(200)).error
+    error = average_of_units(mean + said, None, np.arange(200)).standard_errors
     assert mean[0] == pytest.approx(residual[100:].mean(), rel=1e-6)
     error_of_200 = np.sqrt(200 / 199) * residual[100:].std() / 10  # all 200 are clusters
     assert error[0] == pytest.approx(error_of_200, rel=1e-5)
@@ -174,13 +178,13 @@ def test_a_slope_is_the_same_in_either_direction(fitted):
 
 def test_intervals_are_normal_and_bands_reach_further():
     covariance = np.array([[1.0, 0.5], [0.5, 4.0]])
-    curve = AverageDoseResponse(np.array([0.0, 1.0]), np.zeros(2), np.array([1.0, 2.0]), covariance)
+    curve = AverageDoseResponse(np.zeros(2), np.array([1.0, 2.0]), covariance, np.array([0.0, 1.0]))
     np.testing.assert_allclose(curve.interval()[1], [1.959964, 3.919928], rtol=1e-6)
     low, high = curve.band()
     np.testing.assert_allclose(high, -low)
     assert high[1] / high[0] == pytest.approx(2.0)
     assert 1.96 < high[0] < 2.2415  # of two independent ones
-    assert AverageEffect(1.0, 1.0).interval()[1] == pytest.approx(2.959964)
+    assert Estimate(1.0, 1.0).interval()[1] == pytest.approx(2.959964)
 
 
 def test_the_band_is_that_of_multipliers_shared_by_all_doses(fitted):
@@ -213,7 +217,7 @@ def test_means_of_few_clusters_are_covered(n):
     for _ in range(1000):
         said = np.repeat(rng.normal(size=n), 5)[:, None]
         found = average_of_units(said, None, np.repeat(np.arange(n), 5))
-        effect = AverageEffect(found.mean[0], found.error[0], found.degrees[0])
+        effect = found.at(0)
         covered += effect.interval()[0] <= 0 <= effect.interval()[1]
         normal += abs(effect.value) <= 1.96 * effect.standard_error
     assert 930 <= covered <= 970  # three standard errors of a binomial
@@ -272,8 +276,8 @@ def test_one_cluster_has_no_error_to_tell():
     # The deviations of a single cluster add up to 0, which would be an error of 1e-16.
     said = np.random.default_rng(0).normal(size=(50, 2))
     found = average_of_units(said, None, np.zeros(50, int))
-    assert np.allclose(found.mean, said.mean(axis=0))
-    assert np.isposinf(found.error).all()
+    assert np.allclose(found.values, said.mean(axis=0))
+    assert np.isposinf(found.standard_errors).all()
     assert np.isposinf(found.covariance).all()
     weights = np.repeat([1.0, 0.0], 25)  # the second cluster has no weight
-    assert np.isposinf(average_of_units(said, weights, np.repeat([0, 1], 25)).error).all()
+    assert np.isposinf(average_of_units(said, weights, np.repeat([0, 1], 25)).standard_errors).all()

@@ -44,7 +44,7 @@ def test_robust_errors_are_those_of_the_jackknife():
         kept = np.arange(60) != row
         scaled = design[kept] * weights[kept, None]
         left_out.append(np.linalg.solve(scaled.T @ design[kept], scaled.T @ target[kept]))
-    moves = np.array(left_out) - found.coefficients
+    moves = np.array(left_out) - found.values
     # HC3 is the sum of squared changes when a row is left out, exactly.
     np.testing.assert_allclose(found.covariance, moves.T @ moves, rtol=1e-10)
 
@@ -112,7 +112,7 @@ def test_calibration_finds_the_slope_and_its_error():
         difference = rng.normal(size=200)
         scores = 3 + 0.5 * difference + rng.normal(size=200)
         found = calibrate(scores, np.full(200, 1.5), difference)
-        slopes.append(found.coefficients)
+        slopes.append(found.values)
         errors.append(found.standard_errors)
     # Twice the average that was predicted, half of the differences: exact but for 300 draws.
     np.testing.assert_allclose(np.mean(slopes, axis=0), [2.0, 0.5], atol=0.02)
@@ -129,7 +129,7 @@ def test_forests_find_differences_that_are_there(differing):
     found = differing.test_calibration()
     assert found.heterogeneity_p_value < 1e-6
     # A right forest has ones; three standard errors.
-    assert (np.abs(found.coefficients - 1) < 3 * found.standard_errors).all()
+    assert (np.abs(found.values - 1) < 3 * found.standard_errors).all()
     assert "differences between units" in str(found)
     tested = differing.test_heterogeneity()
     assert tested.p_value == found.heterogeneity_p_value
@@ -147,7 +147,7 @@ def test_new_rows_can_judge(differing, alike):
     x, dose, y = draw(seed=301)
     found = differing.test_calibration(x, y, dose)
     assert found.heterogeneity_p_value < 1e-6
-    assert (np.abs(found.coefficients - 1) < 3 * found.standard_errors).all()
+    assert (np.abs(found.values - 1) < 3 * found.standard_errors).all()
     assert found.n_rows == 500
     # The forest of units that are all alike is wrong about these: it exaggerates nothing.
     assert alike.test_calibration(x, y, dose).heterogeneity_p_value > 1e-6
@@ -156,7 +156,7 @@ def test_new_rows_can_judge(differing, alike):
 def test_single_effects_can_be_judged(differing):
     found = differing.test_calibration(dose=3.0, baseline=1.0)
     assert found.heterogeneity_p_value < 0.01
-    assert (np.abs(found.coefficients - 1) < 3.5 * found.standard_errors).all()
+    assert (np.abs(found.values - 1) < 3.5 * found.standard_errors).all()
     assert "the effect of dose 3 against 1" in str(found)
     # Every row has a say about curves, only those nearby about a dose.
     assert found.standard_errors[1] > differing.test_calibration().standard_errors[1]
@@ -167,7 +167,7 @@ def test_rows_of_weight_zero_are_as_good_as_absent(differing):
     weights = np.append(np.ones(250), np.zeros(50))
     ours = differing.test_calibration(x, y, dose, sample_weight=weights)
     fewer = differing.test_calibration(x[:250], y[:250], dose[:250])
-    np.testing.assert_allclose(ours.coefficients, fewer.coefficients)
+    np.testing.assert_allclose(ours.values, fewer.values)
     np.testing.assert_allclose(ours.standard_errors, fewer.standard_errors)
     priority = np.arange(300.0)
     of_all = differing.rate(
@@ -183,7 +183,7 @@ def test_rates_of_a_perfect_ranking_are_integrals_in_closed_form():
     effect = np.linspace(0, 1, 100_001)[::-1]
     # The best share u has a mean effect of 1 - u / 2, all have 1/2: TOC = (1 - u) / 2.
     found = ranked_effects(effect, effect, n_bootstrap=20)
-    np.testing.assert_allclose(found.toc, (1 - found.shares) / 2, atol=1e-4)
+    np.testing.assert_allclose(found.toc.values, (1 - found.shares) / 2, atol=1e-4)
     assert found.value == pytest.approx(1 / 4, abs=1e-4)
     qini = ranked_effects(effect, effect, weighting="qini", n_bootstrap=20)
     assert qini.value == pytest.approx(1 / 12, abs=1e-4)
@@ -196,7 +196,7 @@ def test_ties_are_shared_whatever_the_order_of_rows():
     first = ranked_effects(scores, priority)
     again = ranked_effects(scores[order], priority[order])
     assert again.value == pytest.approx(first.value, rel=1e-9)
-    np.testing.assert_allclose(again.toc, first.toc, atol=1e-12)
+    np.testing.assert_allclose(again.toc.values, first.toc.values, atol=1e-12)
 
 
 def test_whole_weights_are_rows_repeated_so_often():
@@ -204,7 +204,7 @@ def test_whole_weights_are_rows_repeated_so_often():
     scores, priority, weights = rng.normal(size=300), rng.normal(size=300), rng.integers(1, 4, 300)
     ours = ranked_effects(scores, priority, weights=weights.astype(float))
     repeated = ranked_effects(np.repeat(scores, weights), np.repeat(priority, weights))
-    np.testing.assert_allclose(ours.toc, repeated.toc, atol=1e-12)
+    np.testing.assert_allclose(ours.toc.values, repeated.toc.values, atol=1e-12)
     # A repeated row is met in steps: the area differs by a step of the first few ranks.
     assert ours.value == pytest.approx(repeated.value, abs=0.02)
 
@@ -265,7 +265,7 @@ def test_columns_of_new_frames_are_found_by_name():
     forest = small(density="none", correction="none").fit(frame, y, treatment=dose)
     ours = forest.test_calibration(frame[["b", "a"]], y, dose)
     straight = forest.test_calibration(frame, y, dose)
-    np.testing.assert_array_equal(ours.coefficients, straight.coefficients)
+    np.testing.assert_array_equal(ours.values, straight.values)
 
 
 def test_bad_arguments_of_tests_are_refused(differing):

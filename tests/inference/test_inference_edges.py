@@ -63,7 +63,7 @@ def test_paper_mode_has_no_outcomes_out_of_bag_to_judge_by(as_printed, name, arg
 
 def test_new_rows_judge_paper_mode_and_its_averages_are_answered(as_printed):
     x, dose, y = draw(seed=1)
-    assert np.isfinite(as_printed.test_calibration(x, y, dose).coefficients).all()
+    assert np.isfinite(as_printed.test_calibration(x, y, dose).values).all()
     assert np.isfinite(as_printed.average_dose_response().values).all()
     assert np.isfinite(as_printed.average_effect(3.0).value)
 
@@ -73,7 +73,7 @@ def test_differences_of_rounding_size_have_nothing_to_say():
     average = rng.normal(size=200)
     noise = 1e-17 * rng.normal(size=200)
     found = calibrate(average + rng.normal(size=200), average, noise)
-    assert found.coefficients[1] == found.standard_errors[1] == 0.0
+    assert found.values[1] == found.standard_errors[1] == 0.0
     assert found.heterogeneity_p_value == 1.0
     assert found.p_values[0] < 1e-6
 
@@ -98,10 +98,10 @@ def test_columns_may_vary_little_around_a_large_mean():
     start = 1.7e9
     stamped = project(scores, (start + second)[:, None], ("time",))
     # Sums of numbers of 1e9 keep seven digits or so of what varies.
-    np.testing.assert_allclose(stamped.coefficients[1], plain.coefficients[1], rtol=1e-6)
+    np.testing.assert_allclose(stamped.values[1], plain.values[1], rtol=1e-6)
     np.testing.assert_allclose(stamped.standard_errors[1], plain.standard_errors[1], rtol=1e-6)
     moved = np.array([[1.0, -start], [0.0, 1.0]])
-    np.testing.assert_allclose(stamped.coefficients, moved @ plain.coefficients, rtol=1e-6)
+    np.testing.assert_allclose(stamped.values, moved @ plain.values, rtol=1e-6)
     np.testing.assert_allclose(stamped.covariance, moved @ plain.covariance @ moved.T, rtol=1e-6)
 
 
@@ -234,7 +234,7 @@ def test_violations_of_curvature_are_the_chords_of_all_triples():
 
 def test_curvatures_are_not_tested_at_many_doses():
     doses = np.arange(61.0)
-    average = AverageDoseResponse(doses, doses, np.ones(61), np.eye(61))
+    average = AverageDoseResponse(doses, np.ones(61), np.eye(61), doses)
     for shape in ("concave", ("increasing", "convex")):
         with pytest.raises(ValueError, match=r"'doses' parameter must hold at most 60 .* Got 61"):
             shape_test(average, shape)

@@ -52,12 +52,12 @@ def test_coefficients_are_least_squares_and_errors_the_jackknife():
     scores, columns = regression()
     found = project(scores, columns, ("a", "b"))
     line = LinearRegression().fit(columns, scores)
-    np.testing.assert_allclose(found.coefficients, [line.intercept_, *line.coef_])
+    np.testing.assert_allclose(found.values, [line.intercept_, *line.coef_])
     spread = np.zeros((3, 3))
     for row in range(len(scores)):
         kept = np.arange(len(scores)) != row
         own = LinearRegression().fit(columns[kept], scores[kept])
-        moved = np.array([own.intercept_, *own.coef_]) - found.coefficients
+        moved = np.array([own.intercept_, *own.coef_]) - found.values
         spread += np.outer(moved, moved)
     np.testing.assert_allclose(found.covariance, spread)  # HC3, exactly
     np.testing.assert_allclose(found.standard_errors**2, np.diag(spread))
@@ -68,7 +68,7 @@ def test_rows_of_a_group_count_as_one():
     twice = np.repeat(np.arange(40), 2)
     alone = project(scores, columns, ("a", "b"), clusters=np.arange(40))
     doubled = project(scores[twice], columns[twice], ("a", "b"), clusters=twice)
-    np.testing.assert_allclose(doubled.coefficients, alone.coefficients)
+    np.testing.assert_allclose(doubled.values, alone.values)
     np.testing.assert_allclose(doubled.standard_errors, alone.standard_errors)
     apart = project(scores[twice], columns[twice], ("a", "b"))
     assert (apart.standard_errors < 0.85 * doubled.standard_errors).all()
@@ -80,7 +80,7 @@ def test_whole_weights_are_rows_repeated():
     repeated = np.repeat(np.arange(40), weights.astype(int))
     found = project(scores, columns, ("a", "b"), weights=weights, clusters=np.arange(40))
     again = project(scores[repeated], columns[repeated], ("a", "b"), clusters=repeated)
-    np.testing.assert_allclose(found.coefficients, again.coefficients)
+    np.testing.assert_allclose(found.values, again.values)
     np.testing.assert_allclose(found.standard_errors, again.standard_errors)
 
 
@@ -101,7 +101,7 @@ def test_a_table_has_names_and_agrees_with_its_numbers():
     np.testing.assert_allclose(
         high - low, 2 * 1.648710 * found.standard_errors, rtol=1e-5
     )  # Student's, 397 degrees
-    np.testing.assert_allclose(found.t_values, found.coefficients / found.standard_errors)
+    np.testing.assert_allclose(found.t_values, found.values / found.standard_errors)
     assert found.p_values[2] < 1e-4
 
 
@@ -115,14 +115,14 @@ def test_projections_find_what_moves_the_slope(fitted, options, noise):
     found = fitted.best_linear_projection(["age", "place"], **options)
     assert found.names == ("intercept", "age", "place=south", "place=west")
     exact = np.array([3.0, 1.0, -2.0, -2.0])  # north comes first
-    assert (np.abs(found.coefficients - exact) < 4 * found.standard_errors).all()
+    assert (np.abs(found.values - exact) < 4 * found.standard_errors).all()
     assert (found.standard_errors[1:2] < noise).all()
 
 
 def test_effects_are_partial_effects_times_the_step(fitted):
     effect = fitted.best_linear_projection([0], dose=3.0, baseline=1.0)
     slope = fitted.best_linear_projection([0], dose=3.0, baseline=1.0, of="partial_effect")
-    np.testing.assert_allclose(effect.coefficients, 2 * slope.coefficients)
+    np.testing.assert_allclose(effect.values, 2 * slope.values)
     np.testing.assert_allclose(effect.standard_errors, 2 * slope.standard_errors)
 
 
@@ -133,7 +133,7 @@ def test_columns_may_be_named_numbered_or_given(fitted, rows):
     framed = fitted.best_linear_projection(frame[["age", "size"]], dose=3.0)
     given = fitted.best_linear_projection(frame[["age", "size"]].to_numpy(), dose=3.0)
     for found in (placed, framed, given):
-        np.testing.assert_allclose(found.coefficients, named.coefficients)
+        np.testing.assert_allclose(found.values, named.values)
     assert named.names == placed.names == framed.names == ("intercept", "age", "size")
     assert given.names == ("intercept", "x0", "x1")
     assert len(fitted.best_linear_projection(dose=3.0).names) == 5  # all covariates
@@ -143,7 +143,7 @@ def test_an_intercept_alone_is_the_average(fitted, rows):
     sign = np.resize([-1.0, 1.0], 400)[:, None]
     found = fitted.best_linear_projection(sign, of="derivative")
     average = fitted.average_derivative()
-    assert found.coefficients[0] == pytest.approx(average.value)
+    assert found.values[0] == pytest.approx(average.value)
     assert found.standard_errors[0] == pytest.approx(average.standard_error, rel=0.02)
 
 

@@ -39,8 +39,8 @@ def refuted(kind, fitted=slope, n_repeats=10, **more):
 def test_right_answers_are_not_refuted(kind):
     found = refuted(kind)
     assert found.passed
-    assert found.original == pytest.approx(2.0, abs=0.25)
-    assert found.expected == (0.0 if kind == "placebo" else found.original)
+    assert found.value == pytest.approx(2.0, abs=0.25)
+    assert found.expected == (0.0 if kind == "placebo" else found.value)
     assert ": passed. Effect of dose 1 against 0: " in str(found)
 
 
@@ -92,7 +92,7 @@ def test_p_values_of_subsets_are_those_of_parts_of_a_sample():
 
 def test_a_small_shift_that_is_sure_is_no_refutation():
     shift = np.array([0.010, 0.011, 0.009])
-    found = Refutation("placebo", 0, 1, 2.0, 0.1, shift, 0.0, p_value=0.003)
+    found = Refutation(2.0, 0.1, "placebo", 0, 1, shift, 0.0, p_value=0.003)
     assert found.passed
 
 
@@ -134,7 +134,7 @@ def forest():
 def test_forests_refute_themselves(forest, kind):
     x, y, dose = rows()
     found = forest.refute(x, y, dose, kind=kind, low=1.0, high=3.0, n_repeats=3)
-    assert found.original == pytest.approx(4.0, abs=5 * found.standard_error)
+    assert found.value == pytest.approx(4.0, abs=5 * found.standard_error)
     assert found.passed
     assert found.refuted.shape == (3,)
 

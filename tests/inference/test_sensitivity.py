@@ -49,7 +49,7 @@ def short():
 def test_the_bound_is_the_bias_of_a_line_in_closed_form():
     # y = 2 t + x + u, t = x + u + v without u: t~ = u + v of variance 2, slope 2 + 1/2, residual
     # variance 1 + 1/2, representer t~ / 2 of mean square 1/2.
-    exact = Sensitivity(0.0, 1.0, 2.5, 1.5, 0.5, np.zeros((3, 3)))
+    exact = Sensitivity(2.5, 0.0, 1.0, 1.5, 0.5, np.zeros((3, 3)))
     # Of the residual's 1.5 the confounder explains 0.5; of the dose's 2 it explains 1.
     assert exact.bias(1 / 3, 1 / 2) == pytest.approx(0.5)
     bounds = exact.bounds(1 / 3, 1 / 2)
@@ -100,9 +100,9 @@ def test_standard_errors_of_the_parts_are_those_of_repeated_draws():
 
 
 def test_an_outcome_without_noise_is_as_robust_as_can_be():
-    found = Sensitivity(0.0, 1.0, 1.0, 1e-12, 1e-12, np.zeros((3, 3)))
+    found = Sensitivity(1.0, 0.0, 1.0, 1e-12, 1e-12, np.zeros((3, 3)))
     assert found.robustness_value == pytest.approx(1.0, abs=1e-9)
-    assert Sensitivity(0.0, 1.0, 0.0, 1.0, 1.0, np.zeros((3, 3))).robustness_value == 0.0
+    assert Sensitivity(0.0, 0.0, 1.0, 1.0, 1.0, np.zeros((3, 3))).robustness_value == 0.0
 
 
 def test_the_robustness_value_brings_the_effect_to_zero(short):
@@ -117,7 +117,7 @@ def test_the_robustness_value_brings_the_effect_to_zero(short):
 
 
 def test_an_effect_that_is_not_sure_needs_no_confounder():
-    found = Sensitivity(0.0, 1.0, 0.1, 1.0, 1.0, np.diag([1.0, 0.0, 0.0]))
+    found = Sensitivity(0.1, 0.0, 1.0, 1.0, 1.0, np.diag([1.0, 0.0, 0.0]))
     assert found.robustness_of_interval() == 0.0
     assert "zero is in the 95 % interval as it is" in str(found).replace("\n", " ")
 
@@ -138,7 +138,7 @@ def test_the_paragraph_says_what_it_takes(short):
     text = str(short).replace("\n", " ")
     assert text.startswith("The average outcome at dose 1 less that at dose 0 is 2.")
     assert f"explain {short.robustness_value:.1%} of what is left of the outcome" in text
-    strong = Sensitivity(0, 1, 1.0, 1.0, 1.0, np.eye(3) / 99, (Benchmark("age", 0.2, 1.3),))
+    strong = Sensitivity(1.0, 0, 1, 1.0, 1.0, np.eye(3) / 99, (Benchmark("age", 0.2, 1.3),))
     assert "A confounder like age (20.0% and 130.0%) could explain any effect." in str(
         strong
     ).replace("\n", " ")

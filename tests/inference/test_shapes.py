@@ -58,13 +58,13 @@ def test_reversals_of_four_standard_errors_are_found():
 def test_the_test_says_where_a_shape_is_violated_and_what_would_fit():
     values = np.where(DOSES == 5.0, -3.0, 0.1 * DOSES)
     spread = np.eye(21) / 100
-    found = shape_test(AverageDoseResponse(DOSES, values, np.full(21, 0.1), spread), "increasing")
+    found = shape_test(AverageDoseResponse(values, np.full(21, 0.1), spread, DOSES), "increasing")
     assert found.worst[1] == 5.0
     assert found.p_value == pytest.approx(1 / 10_001)
     assert (np.diff(found.projected) >= -1e-12).all()
     assert "reject that the average curve is increasing: between doses" in str(found)
     kept = shape_test(
-        AverageDoseResponse(DOSES, 0.1 * DOSES, np.full(21, 0.1), spread), "increasing"
+        AverageDoseResponse(0.1 * DOSES, np.full(21, 0.1), spread, DOSES), "increasing"
     )
     np.testing.assert_array_equal(kept.projected, kept.values)
     assert "do not reject" in str(kept)
@@ -74,20 +74,20 @@ def test_the_test_says_where_a_shape_is_violated_and_what_would_fit():
 @pytest.mark.parametrize("shape", ["increasing", "decreasing", "concave", "convex"])
 def test_a_curve_without_noise_is_flat_up_to_rounding(shape):
     values = np.full(21, 3.3) + 1e-15 * np.random.default_rng(0).normal(size=21)
-    flat = AverageDoseResponse(DOSES, values, np.zeros(21), np.zeros((21, 21)))
+    flat = AverageDoseResponse(values, np.zeros(21), np.zeros((21, 21)), DOSES)
     found = shape_test(flat, shape, n_draws=100)
     assert (found.statistic, found.p_value) == (0.0, 1.0)
-    steep = AverageDoseResponse(DOSES, -DOSES, np.zeros(21), np.zeros((21, 21)))
+    steep = AverageDoseResponse(-DOSES, np.zeros(21), np.zeros((21, 21)), DOSES)
     assert shape_test(steep, "increasing", n_draws=100).p_value < 0.05
 
 
 def test_tests_of_shape_refuse_bad_arguments():
-    average = AverageDoseResponse(DOSES, DOSES, np.ones(21), np.eye(21))
+    average = AverageDoseResponse(DOSES, np.ones(21), np.eye(21), DOSES)
     with pytest.raises(ValueError, match=r"'n_draws' parameter must be an int of at least 100"):
         shape_test(average, "concave", n_draws=10)
     with pytest.raises(ValueError, match=r"'random_state' .* Got -1 instead"):
         shape_test(average, "concave", random_state=-1)
-    back = AverageDoseResponse(DOSES[::-1], DOSES, np.ones(21), np.eye(21))
+    back = AverageDoseResponse(DOSES, np.ones(21), np.eye(21), DOSES[::-1])
     with pytest.raises(ValueError, match=r"'doses' parameter must hold ascending doses"):
         shape_test(back, "concave")
 

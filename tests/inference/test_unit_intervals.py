@@ -216,8 +216,8 @@ def test_intervals_cover_and_are_no_wider_than_that_takes():
         x, dose, y = draw(250, seed=seed)
         found = small().fit(x, y, treatment=dose).effect_inference(units, 3.0, 1.0)
         low, high = found.interval()
-        errors.append(found.estimate - truth)
-        scales.append(found.standard_error)
+        errors.append(found.values - truth)
+        scales.append(found.standard_errors)
         inside.append((low <= truth) & (truth <= high))
     # Errors of neighbours go together: ten draws of a hundred units are worth about 200
     # independent ones, with a standard error of 1.5 points; and t-quantiles are a little generous.
@@ -251,13 +251,13 @@ def test_doses_may_be_one_or_one_for_each_unit_or_a_grid_or_rows_of_their_own():
     alone = forest.effect_inference(x, own)
     rows = forest.effect_inference(x, doses=own[:, None])
     grid = forest.effect_inference(x, doses=own)
-    assert alone.estimate.shape == (6,)
-    np.testing.assert_allclose(alone.estimate, rows.estimate[:, 0])
-    np.testing.assert_allclose(alone.estimate, np.diag(grid.estimate))
-    np.testing.assert_allclose(alone.standard_error, np.diag(grid.standard_error))
-    assert forest.effect_inference(x).estimate.shape == (6, len(forest.doses_))
+    assert alone.values.shape == (6,)
+    np.testing.assert_allclose(alone.values, rows.values[:, 0])
+    np.testing.assert_allclose(alone.values, np.diag(grid.values))
+    np.testing.assert_allclose(alone.standard_errors, np.diag(grid.standard_errors))
+    assert forest.effect_inference(x).values.shape == (6, len(forest.doses_))
     back = forest.effect_inference(x, 1.0, own)
-    np.testing.assert_allclose(back.estimate, -alone.estimate)
+    np.testing.assert_allclose(back.values, -alone.values)
 
 
 def test_the_effect_of_the_baseline_is_nothing_for_sure():
@@ -271,8 +271,8 @@ def test_beyond_the_doses_that_functions_tell_apart_nothing_is_known():
     # Functions of the dose are flat beyond its outermost hundredths, whatever the model says there.
     low = draw(300)[1].min()
     error = fitted().effect_inference(draw(9)[0], doses=[low, 2.0], baseline=low + 1e-3)
-    assert np.isposinf(error.standard_error[:, 0]).all()
-    assert np.isfinite(error.standard_error[:, 1]).all()
+    assert np.isposinf(error.standard_errors[:, 0]).all()
+    assert np.isfinite(error.standard_errors[:, 1]).all()
 
 
 def test_curves_are_the_mean_of_the_models_that_residuals_are_of():
@@ -299,15 +299,15 @@ def test_partial_effects_and_elasticities_are_effects_in_other_units():
     forest, x = fitted(), draw()[0][:8]
     effect = forest.effect_inference(x, 3.0, 1.0)
     slope = forest.partial_effect_inference(x, 3.0, 1.0)
-    np.testing.assert_allclose(slope.estimate, effect.estimate / 2)
-    np.testing.assert_allclose(slope.standard_error, effect.standard_error / 2)
+    np.testing.assert_allclose(slope.values, effect.values / 2)
+    np.testing.assert_allclose(slope.standard_errors, effect.standard_errors / 2)
     low, high = forest.partial_effect_interval(x, 1.0, 3.0)
     np.testing.assert_allclose([low, high], np.array(effect.interval()) / 2)
     reach = 0.025 * (forest.support_.high - forest.support_.low)
     near = forest.partial_effect_inference(x, 2.0 - reach, 2.0 + reach)
     elastic = forest.elasticity_inference(x, 2.0)
     factor = 2.0 / forest.dose_response(x, [2.0])[:, 0]
-    np.testing.assert_allclose(elastic.estimate, near.estimate * factor)
+    np.testing.assert_allclose(elastic.values, near.values * factor)
     np.testing.assert_allclose(elastic.interval()[0], near.interval()[0] * factor)
     np.testing.assert_allclose(forest.elasticity_interval(x, 2.0)[0], elastic.interval()[0])
 
@@ -323,8 +323,8 @@ def test_the_best_dose_is_an_end_where_outcomes_surely_rise_or_fall():
     assert (low[0], high[0]) == (0.5, 0.5)
     found = forest.optimal_dose_inference(x, grid)
     assert found.plausible.shape == (2, 3)
-    assert found.estimate[0] == 3.5
-    assert found.plausible[1, grid.index(found.estimate[1])]
+    assert found.values[0] == 3.5
+    assert found.plausible[1, grid.index(found.values[1])]
 
 
 def test_files_keep_intervals_bit_for_bit(stored):
@@ -398,7 +398,7 @@ def test_a_group_is_in_a_bag_as_a_whole():
     x, dose, y = (np.repeat(own, 5, axis=0) for own in draw(150))
     together = small().fit(x, y, treatment=dose, groups=np.repeat(np.arange(150), 5))
     alone = small().fit(x, y, treatment=dose)
-    wide, narrow = (f.effect_inference(x[::5], 3.0).standard_error for f in (together, alone))
+    wide, narrow = (f.effect_inference(x[::5], 3.0).standard_errors for f in (together, alone))
     # Five copies of a row are worth one: errors should differ by about the root of five.
     assert 1.5 < np.median(wide) / np.median(narrow) < 4
 
@@ -459,7 +459,7 @@ def test_answers_are_frames_where_frames_are_asked_for():
     low, high = forest.effect_interval(x.to_numpy(), doses=[2.0, 3.0])
     assert list(low.columns) == ["2", "3"]
     assert (low["3"] < high["3"]).all()
-    assert forest.effect_inference(x.to_numpy(), 2.0).standard_error.name == "effect"
+    assert forest.effect_inference(x.to_numpy(), 2.0).standard_errors.name == "effect"
     assert forest.optimal_dose_interval(x.to_numpy(), [1.0, 3.0])[0].name == "optimal_dose"
 
 
@@ -542,7 +542,7 @@ def test_bands_are_drawn_around_the_debiased_effects_of_few_units():
     lines = [line for line in ax.get_lines() if line.get_label().startswith("unit")]
     assert [line.get_label() for line in lines] == ["unit 3", "unit 5"]
     drawn = lines[0].get_xydata()
-    exact = forest.effect_inference(x[[3]], doses=drawn[:, 0]).estimate[0]
+    exact = forest.effect_inference(x[[3]], doses=drawn[:, 0]).values[0]
     np.testing.assert_allclose(drawn[:, 1], exact)
     for units in ([0] * 7, [-1], [300], "all"):
         with pytest.raises(ValueError, match="'units' parameter must hold"):

@@ -56,9 +56,9 @@ def test_intervals_cover_the_true_value_and_the_predicted_gain_overstates_it():
         )
         chosen = policy.decide(X, context).dose_index
         true_gain = (orders[np.arange(500), chosen] - orders[:, 0]).mean()
-        low, high = found.gain_interval()
+        low, high = found.gain.interval()
         covered.append(low < true_gain < high)
-        overstated.append((found.predicted_gain - true_gain, found.overstated))
+        overstated.append((found.predicted_gain - true_gain, found.overstated.value))
     # 200 draws of a 95 % interval: a binomial, within 3 standard deviations of .015 each.
     assert 0.90 < np.mean(covered) < 0.99
     promised, told = np.mean(overstated, axis=0)
@@ -72,14 +72,14 @@ def test_a_forest_that_knows_the_truth_overstates_nothing():
     found = policy_value(
         policy, X, y, treatment=DISCOUNTS[place], propensity=chances, context=context
     )
-    assert abs(found.overstated) < 3.5 * found.overstated_error
+    assert abs(found.overstated.value) < 3.5 * found.overstated.standard_error
     chosen = policy.decide(X, context).dose_index
     margin = context["margin"] * orders[np.arange(4000), chosen]
     assert found.predicted_value == pytest.approx(margin.mean(), rel=1e-12)
-    assert abs(found.value - margin.mean()) < 3.5 * found.value_error
+    assert abs(found.value - margin.mean()) < 3.5 * found.standard_error
     spent = (context["fare"] * DISCOUNTS[chosen] * orders[np.arange(4000), chosen]).mean()
     assert found.predicted_cost == pytest.approx(spent, rel=1e-12)
-    assert abs(found.cost - spent) < 3.5 * found.cost_error
+    assert abs(found.cost.value - spent) < 3.5 * found.cost.standard_error
 
 
 def test_scores_are_the_formula_by_hand():
@@ -100,8 +100,8 @@ def test_scores_are_the_formula_by_hand():
         scores[k] = curves[:, k] + at * (y - curves[:, k]) / chances[:, k]
     gain = scores[2] - scores[1]
     assert found.value == pytest.approx(scores[2].mean())
-    assert found.gain == pytest.approx(gain.mean())
-    assert found.gain_error == pytest.approx(gain.std(ddof=1) / np.sqrt(300))
+    assert found.gain.value == pytest.approx(gain.mean())
+    assert found.gain.standard_error == pytest.approx(gain.std(ddof=1) / np.sqrt(300))
     assert found.predicted_gain == pytest.approx((curves[:, 2] - curves[:, 1]).mean())
 
 
@@ -149,7 +149,7 @@ def test_rows_of_a_group_count_as_one():
         groups=np.tile(np.arange(200), 2),
         **shared,
     )
-    assert doubled.gain_error == pytest.approx(once.gain_error)
+    assert doubled.gain.standard_error == pytest.approx(once.gain.standard_error)
     weighted = policy_value(
         ConstantPolicy(0.2),
         twice[0],
@@ -159,7 +159,7 @@ def test_rows_of_a_group_count_as_one():
         sample_weight=np.repeat([1.0, 0.0], 200),
         **shared,
     )
-    assert weighted.gain == pytest.approx(once.gain)
+    assert weighted.gain.value == pytest.approx(once.gain.value)
     assert weighted.n_units == once.n_units
 
 
@@ -189,10 +189,10 @@ def test_observed_rows_are_weighed_by_the_nuisances_of_the_forest(observed):
     chosen = policy.decide(X).dose
     truth = ((chosen - 3.0) * (1 + X[:, 1])).mean()
     # The outcome model has no interaction; without a correction for it gains would be far off.
-    assert abs(found.gain - truth) < 3.5 * found.gain_error
-    assert 0 < found.gain_error < 0.5 * truth
+    assert abs(found.gain.value - truth) < 3.5 * found.gain.standard_error
+    assert 0 < found.gain.standard_error < 0.5 * truth
     everybody = policy_value(ConstantPolicy(4.0), X, y, treatment=dose, forest=forest)
-    assert abs(everybody.gain - (1 + X[:, 1].mean())) < 3.5 * everybody.gain_error
+    assert abs(everybody.gain.value - (1 + X[:, 1].mean())) < 3.5 * everybody.gain.standard_error
     assert "held-out units" in str(found)
 
 

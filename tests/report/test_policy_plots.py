@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from doseforest.base.estimates import Estimate
 from doseforest.policy import ExplorationPolicy, PolicyValue, budget_path, optimize_doses
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -47,15 +48,12 @@ def held_out(gain, cost=0.5):
         baseline=0.0,
         predicted_value=0.0,
         value=0.0,
-        value_error=0.0,
+        standard_error=0.0,
         predicted_cost=0.0,
-        cost=cost,
-        cost_error=0.0,
+        cost=Estimate(cost, 0.0),
         predicted_gain=2 * gain,
-        gain=gain,
-        gain_error=0.1,
-        overstated=gain,
-        overstated_error=0.1,
+        gain=Estimate(gain, 0.1),
+        overstated=Estimate(gain, 0.1),
     )
 
 

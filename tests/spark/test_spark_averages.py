@@ -71,8 +71,8 @@ def test_an_average_is_the_local_one(spark, kernel, grouped):
     )
     local = average_of_units(curves + mean + said, own, ids)
     # Local weights of levels are single precision, and so are those of the sample.
-    np.testing.assert_allclose(found.values, local.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.standard_errors, local.error, rtol=1e-5)
+    np.testing.assert_allclose(found.values, local.values, rtol=1e-6)
+    np.testing.assert_allclose(found.standard_errors, local.standard_errors, rtol=1e-5)
     np.testing.assert_allclose(found.covariance, local.covariance, rtol=1e-4, atol=1e-7)
     # Fourth powers are of influences whose mean is not taken off.
     np.testing.assert_allclose(found.degrees, local.degrees, rtol=0.01)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from bench.designs import DESIGNS, Simulation
 from bench.designs.paper_designs import PublishedDesign
 from doseforest.base.dtypes import FloatArray
-from doseforest.estimator.averages.average_curves import AverageEffect, Estimate, around
+from doseforest.base.estimates import Estimate
 from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
 
 FIRST_SEED = 300
@@ -118,7 +118,7 @@ def _curve_record(
     exact = population_average(data, doses, TRUTH_SEED + seed)
     found = forest.average_dose_response(doses, bias_correction=bias_correction)
     low, high = found.band()
-    at_place = AverageEffect(found.values[-1], found.standard_errors[-1], found.degrees[-1])
+    at_place = found.at(-1)
     return {
         "curve": _record(at_place, exact[-1]),
         "band": bool(((low <= exact) & (exact <= high)).all()),
@@ -126,7 +126,7 @@ def _curve_record(
 
 
 def _record(found: Estimate, exact: float) -> Record:
-    low, high = around(found, COVERAGE)
+    low, high = found.interval(COVERAGE)
     return {
         "error": float(found.value - exact),
         "standard_error": float(found.standard_error),

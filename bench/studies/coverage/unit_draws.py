@@ -73,7 +73,7 @@ def our_intervals(sample: Sample, question: Question, seed: int) -> dict[str, Re
         low, high = answer.interval(COVERAGE)
         band_low, band_high = answer.band(COVERAGE)
         together = ((band_low <= truth) & (truth <= band_high)).all(axis=1)
-        found[name] = _record(answer.estimate, answer.standard_error, low, high, truth) | {
+        found[name] = _record(answer.values, answer.standard_errors, low, high, truth) | {
             "together": float(together.mean())
         }
     return found

@@ -21,7 +21,8 @@ from bench.studies.market.market_part import (
 from bench.studies.report import Report, Verdict
 from bench.studies.tasks import Record
 from doseforest.base.dtypes import FloatArray
-from doseforest.evaluation import SimulationMean, simulation_mean
+from doseforest.base.estimates import Estimate
+from doseforest.evaluation import simulation_mean
 
 MODELS = (GCF, OUTCOME, BOOSTED, CF, FLAT, EXACT)
 RIVALS = (CF, BOOSTED)
@@ -93,7 +94,7 @@ def _verdicts(records: list[Record], part: str) -> list[Verdict]:
     if part not in LINEAR:
         share = simulation_mean(shares(records, part, GCF))
         claim = f"{part}: GCF reaches {AIMED_SHARE:.0%} of the oracle's gain"
-        found.append(Verdict(share.mean >= AIMED_SHARE, claim, _text(share, 1)))
+        found.append(Verdict(share.value >= AIMED_SHARE, claim, _text(share, 1)))
     for rival in RIVALS:
         gap = simulation_mean(increments(records, part, rival, extra=True))
         low, high = gap.interval()
@@ -106,9 +107,9 @@ def _verdicts(records: list[Record], part: str) -> list[Verdict]:
     return found
 
 
-def _text(mean: SimulationMean, digits: int) -> str:
+def _text(mean: Estimate, digits: int) -> str:
     low, high = mean.interval()
-    return f"{mean.mean:.{digits}%} [{low:.{digits}%}, {high:.{digits}%}]"
+    return f"{mean.value:.{digits}%} [{low:.{digits}%}, {high:.{digits}%}]"
 
 
 def _note(effort: MarketEffort, n_seeds: dict[str, int]) -> str:

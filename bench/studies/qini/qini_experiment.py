@@ -23,8 +23,8 @@ from doseforest.evaluation import (
     qini_curve,
     randomised_scores,
 )
-from doseforest.evaluation.estimates import mean_of_estimates
 from doseforest.evaluation.predicted_curves import predicted_curves
+from doseforest.evaluation.row_estimates import mean_of_estimates
 
 TEST_SEED = 1_000_000  # on top of the study's
 MOST_PARTS = 20  # of the test rows, of each size

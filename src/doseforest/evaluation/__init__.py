@@ -5,13 +5,11 @@ from __future__ import annotations
 from doseforest.evaluation.dose_scores import DoseScores, randomised_scores, robust_scores
 from doseforest.evaluation.effect_errors import (
     EffectErrors,
-    SimulationMean,
     curve_errors,
     effect_errors,
     paired_difference,
     simulation_mean,
 )
-from doseforest.evaluation.estimates import RowEstimate, mean_of_rows
 from doseforest.evaluation.qini.budgeted_qini import BudgetedQini, budgeted_qini
 from doseforest.evaluation.qini.qini_curve import QiniCurve
 from doseforest.evaluation.qini.qini_table import QiniTable, qini_table
@@ -24,6 +22,7 @@ from doseforest.evaluation.risks import (
     effect_risk,
     fit_yardstick,
 )
+from doseforest.evaluation.row_estimates import RowEstimate, mean_of_rows
 from doseforest.evaluation.selection import select_model
 from doseforest.evaluation.tuning import Trial, Tuning, tune
 from doseforest.evaluation.verdicts import ModelSelection
@@ -38,7 +37,6 @@ __all__ = [
     "QiniCurve",
     "QiniTable",
     "RowEstimate",
-    "SimulationMean",
     "Trial",
     "Tuning",
     "UpliftTable",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import stdtrit
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.estimates import Estimate
 from doseforest.datasets.simulation import Simulation
 from doseforest.doses.curve_effects import dose_table
 
@@ -134,38 +134,14 @@ def effect_errors(
     return curve_errors(exact[:, 1:], estimated[:, 1:], exact[:, 0], estimated[:, 0])
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationMean:
-    """A mean over simulations with its standard error."""
-
-    mean: float
-    standard_error: float
-    n_simulations: int
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Student's interval of the mean.
-
-        Examples
-        --------
-        >>> low, high = SimulationMean(1.0, 0.1, 20).interval()
-        >>> round(low, 3), round(high, 3)
-        (0.791, 1.209)
-        """
-        if not 0 < coverage < 1:
-            raise ValueError(
-                f"The 'coverage' parameter must be a float in (0, 1). Got {coverage!r} instead."
-            )
-        half = float(stdtrit(self.n_simulations - 1, (1 + coverage) / 2)) * self.standard_error
-        return self.mean - half, self.mean + half
-
-
-def simulation_mean(values: Any) -> SimulationMean:
+def simulation_mean(values: Any) -> Estimate:
     """Mean and standard error of one number per simulation.
 
     Examples
     --------
-    >>> simulation_mean([1.0, 2.0, 3.0]).mean
-    2.0
+    >>> mean = simulation_mean([1.0, 2.0, 3.0])
+    >>> mean, mean.degrees
+    (2 (s.e. 0.577), 2)
     """
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1 or len(numbers) < 2 or not np.isfinite(numbers).all():
@@ -174,10 +150,10 @@ def simulation_mean(values: Any) -> SimulationMean:
             f"Got {values!r} instead."
         )
     error = numbers.std(ddof=1) / np.sqrt(len(numbers))
-    return SimulationMean(float(numbers.mean()), float(error), len(numbers))
+    return Estimate(float(numbers.mean()), float(error), degrees=len(numbers) - 1)
 
 
-def paired_difference(first: Any, second: Any) -> SimulationMean:
+def paired_difference(first: Any, second: Any) -> Estimate:
     """Mean of first less second, simulation by simulation.
 
     What both share, the draw of the data, cancels: the standard error is that of the comparison.
@@ -185,7 +161,7 @@ def paired_difference(first: Any, second: Any) -> SimulationMean:
     Examples
     --------
     >>> paired_difference([1.0, 3.0], [0.5, 2.5])
-    SimulationMean(mean=0.5, standard_error=0.0, n_simulations=2)
+    0.5 (s.e. 0)
     """
     one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if one.shape != other.shape:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.estimates import Estimates
 from doseforest.doses.grids import check_count
 from doseforest.engine.forest import UnseenRowsWarning
 from doseforest.engine.look_inside.node_names import feature_label
@@ -23,9 +24,12 @@ from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PermutationImportance:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PermutationImportance(Estimates):
     """Rise of the curves' R-risk when a feature is shuffled; see `effect_risk`.
+
+    `values` are means over repeats and may be below 0 by noise; `standard_errors` are for other
+    rows and shuffles, by groups. It prints as a table.
 
     Examples
     --------
@@ -34,9 +38,7 @@ class PermutationImportance:
     [('income', 2.0), ('age', 0.1)]
     """
 
-    values: FloatArray  # (n_features,) rise of the risk, mean over repeats; may be below 0 by noise
-    standard_errors: FloatArray  # (n_features,) for other rows and shuffles, by groups
-    repeat_errors: FloatArray  # (n_features,) for other shuffles of the same rows; NaN for one
+    repeat_standard_errors: FloatArray  # (n_features,) for other shuffles of the same rows, or NaN
     risk: float  # without a shuffle; what no curve explains, mostly noise
     n_repeats: int
     names: tuple[str, ...] | None  # of the features, where the training table had names
@@ -45,6 +47,9 @@ class PermutationImportance:
         """Names and values, the most important first; x[0] stands for a feature without a name."""
         order = np.argsort(-self.values, kind="stable")
         return [(feature_label(self.names, int(f)), float(self.values[f])) for f in order]
+
+    def _labels(self) -> list[str]:
+        return [feature_label(self.names, feature) for feature in range(len(self.values))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +97,7 @@ def permutation_importance(
                 shuffled[:, feature] = rows.X[order, feature]
                 rises[repeat] = judge.losses(_curves(parts, plan, judge, shuffled)) - own
             found = average_of_units(rises.mean(axis=0)[:, None], rows.weights, rows.ids)
-            values[feature], errors[feature] = found.mean[0], found.error[0]
+            values[feature], errors[feature] = found.values[0], found.standard_errors[0]
             repeat_errors[feature] = _error_over(np.average(rises, axis=1, weights=rows.weights))
     return PermutationImportance(
         values,

@@ -7,12 +7,13 @@ the level off both the outcomes and the curves, so that a model is judged by its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.estimates import Estimate
 from doseforest.base.machine import thread_count
 from doseforest.data import checks
 from doseforest.data.categories import learn_categories
@@ -36,18 +37,16 @@ N_CELLS = {1: 10, 2: 4, 3: 3}  # of a quantity, with equal shares of the rows, b
 LEAST_CHANCE = 1e-6  # of a cell, before they are made to add up to 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EffectRisk:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EffectRisk(Estimate):
     """Mean squared error of a model's shape at the observed doses, noise included.
 
     Only differences mean something: `first.minus(second)` has the standard error of the comparison.
     """
 
-    value: float
-    standard_error: float
-    per_row: FloatArray = field(repr=False)  # (n_rows,) squared errors
-    weights: FloatArray = field(repr=False)  # (n_rows,) of sum 1
-    clusters: IntArray = field(repr=False)  # (n_rows,) rows that are not independent share a number
+    per_row: FloatArray  # (n_rows,) squared errors
+    weights: FloatArray  # (n_rows,) of sum 1
+    clusters: IntArray  # (n_rows,) rows that are not independent share a number
 
     def minus(self, other: EffectRisk) -> EffectRisk:
         """Difference to another model's risk on the same rows, paired row by row.
@@ -272,7 +271,7 @@ def mean_risk(per_row: FloatArray, weights: FloatArray, clusters: IntArray) -> E
     Examples
     --------
     >>> mean_risk(np.array([1.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 1]))
-    EffectRisk(value=2.0, standard_error=1.0)
+    2 (s.e. 1)
     """
     value = float(weights @ per_row)
     sums = np.bincount(clusters, weights=weights * (per_row - value))

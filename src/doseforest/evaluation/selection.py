@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import IntArray
 from doseforest.evaluation.candidates import checked_candidates, fit_candidates
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.row_estimates import RowEstimate
 from doseforest.evaluation.selection_metrics import METRICS, Metric
 from doseforest.evaluation.selection_rows import (
     AllRows,

@@ -14,11 +14,11 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.evaluation.dose_scores import DoseScores, randomised_scores, robust_scores
-from doseforest.evaluation.estimates import RowEstimate, mean_of_rows
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.evaluation.qini.budgeted_qini import budgeted_qini
 from doseforest.evaluation.qini.qini_table import qini_table
 from doseforest.evaluation.risks import fit_yardstick
+from doseforest.evaluation.row_estimates import RowEstimate, mean_of_rows
 
 Judge = Callable[[Any], RowEstimate]  # of a fitted model
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.estimates import Estimate
 from doseforest.base.progress import ProgressBar
 from doseforest.data import checks
 from doseforest.data.sampling import draw, stream
@@ -37,8 +38,7 @@ class Trial:
 
     params: Mapping[str, Any]  # empty for the forest as it is
     risk: float
-    difference: float  # to the forest as it is, paired row by row; below 0 is better
-    standard_error: float  # of the difference
+    difference: Estimate  # to the forest as it is, paired row by row; below 0 is better
     seconds: float
 
 
@@ -67,8 +67,8 @@ class Tuning:
             {
                 **trial.params,
                 "risk": trial.risk,
-                "difference": trial.difference,
-                "standard_error": trial.standard_error,
+                "difference": trial.difference.value,
+                "standard_error": trial.difference.standard_error,
                 "seconds": trial.seconds,
             }
             for trial in sorted(self.trials, key=lambda trial: trial.risk)
@@ -78,8 +78,9 @@ class Tuning:
         lines = [f"{'risk':>10} {'difference':>11} {'error':>9} {'seconds':>8}  parameters"]
         for trial in sorted(self.trials, key=lambda trial: trial.risk):
             named = ", ".join(f"{name}={own!r}" for name, own in trial.params.items())
+            gap = trial.difference
             lines.append(
-                f"{trial.risk:>10.5g} {trial.difference:>+11.3g} {trial.standard_error:>9.2g} "
+                f"{trial.risk:>10.5g} {gap.value:>+11.3g} {gap.standard_error:>9.2g} "
                 f"{trial.seconds:>8.1f}  {named or 'as given'}"
             )
         named = ", ".join(f"{name}={own!r}" for name, own in self.chosen.items())
@@ -298,11 +299,13 @@ def _result(
 ) -> Tuning:
     gaps = [risk.minus(risks[0]) for risk in risks]
     trials = tuple(
-        Trial(setting, risk.value, gap.value, gap.standard_error, float(spent))
+        Trial(setting, risk.value, Estimate(gap.value, gap.standard_error), float(spent))
         for setting, risk, gap, spent in zip([{}, *settings], risks, gaps, seconds, strict=True)
     )
     reach = NormalDist().inv_cdf(1 - LEVEL / len(settings))  # for all of them at once
-    better = [own for own in trials[1:] if own.difference < -reach * own.standard_error]
+    better = [
+        own for own in trials[1:] if own.difference.value < -reach * own.difference.standard_error
+    ]
     best = min(better, key=lambda trial: trial.risk, default=trials[0])
     chosen = clone(forest, safe=False).set_params(**best.params)
     return Tuning(trials, dict(best.params), chosen)

@@ -11,7 +11,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.late import late
 from doseforest.base.text_tables import text_table
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.row_estimates import RowEstimate
 from doseforest.evaluation.selection_metrics import Metric
 
 MANY_TIMES = 1000  # so many times as many rows are not worth a sentence
@@ -111,7 +111,7 @@ def decide(
 
     Examples
     --------
-    >>> from doseforest.evaluation.estimates import mean_of_rows
+    >>> from doseforest.evaluation.row_estimates import mean_of_rows
     >>> from doseforest.evaluation.selection_metrics import METRICS
     >>> noise = np.random.default_rng(0).normal(size=(2, 100))
     >>> found = {"a": mean_of_rows(1.0 + noise[0]), "b": mean_of_rows(0.9 + noise[1])}

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.estimates import JointEstimates
 
 ALONE = 1e-6  # rows with so little left beside their leverage decide on a coefficient alone
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RobustFit:
-    """Coefficients and their covariance."""
-
-    coefficients: FloatArray  # (n_columns,)
-    covariance: FloatArray  # (n_columns, n_columns)
-    degrees: float  # of freedom of the errors: rows less columns, or clusters less one
-
-    @property
-    def standard_errors(self) -> FloatArray:
-        """Standard errors, (n_columns,)."""
-        errors: FloatArray = np.sqrt(np.diag(self.covariance))
-        return errors
 
 
 def robust_least_squares(
@@ -32,13 +16,14 @@ def robust_least_squares(
     target: FloatArray,
     weights: FloatArray | None = None,
     clusters: IntArray | None = None,
-) -> RobustFit:
-    """Weighted least squares without an intercept of its own; errors are HC3, or by clusters.
+) -> JointEstimates:
+    """Coefficients of weighted least squares without an intercept, with robust standard errors.
 
-    In HC3 residuals are divided by one minus the row's leverage, so that rows which pull the fit
-    to themselves do not seem to fit well. With clusters the rows' residuals are added up within
-    them as they are, and the covariance multiplied by G / (G - 1) of G clusters. A coefficient that
-    a single row, or a single cluster, decides alone has an infinite variance.
+    Errors are HC3, or by clusters. In HC3 residuals are divided by one minus the row's leverage, so
+    that rows which pull the fit to themselves do not seem to fit well. With clusters the rows'
+    residuals are added up within them as they are, and the covariance multiplied by G / (G - 1) of
+    G clusters. A coefficient that a single row, or a single cluster, decides alone has an infinite
+    variance. Degrees of freedom are rows less columns, or clusters less one.
 
     Parameters
     ----------
@@ -52,7 +37,7 @@ def robust_least_squares(
     --------
     >>> x = np.array([-1.0, -1.0, 1.0, 1.0])
     >>> fit = robust_least_squares(x[:, None], np.array([-2.0, -4.0, 2.0, 4.0]))
-    >>> fit.coefficients, fit.standard_errors.round(3)
+    >>> fit.values, fit.standard_errors.round(3)
     (array([3.]), array([0.667]))
     """
     own = np.ones(len(target)) if weights is None else weights
@@ -71,7 +56,8 @@ def robust_least_squares(
     covariance = factor * bread @ (sums.T @ sums) @ bread
     covariance[decided], covariance[:, decided] = 0.0, 0.0
     covariance[decided, decided] = np.inf
-    return RobustFit(coefficients, covariance, max(degrees, 1.0))
+    errors = np.sqrt(np.diag(covariance))
+    return JointEstimates(coefficients, errors, covariance, degrees=max(degrees, 1.0))
 
 
 def _decided_by_rows(rows: FloatArray, bread: FloatArray) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.base.intervals import normal_quantile
+from doseforest.base.estimates import Estimate
 from doseforest.base.late import late
 from doseforest.doses.curve_effects import one_dose, unit_doses
 from doseforest.doses.vectors import dose_text, n_components
@@ -24,36 +24,24 @@ from doseforest.policy.held_out_scores import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyValue:
+@dataclass(frozen=True, slots=True, repr=False)
+class PolicyValue(Estimate):
     """Value of a policy per unit, predicted and by held-out outcomes.
 
     A policy takes the doses that its forest likes best, and so those whose effects the forest
     overstates: `predicted_gain` is optimistic. `gain` is doubly robust, by outcomes that neither
-    the forest nor the policy has seen, and is not. `overstated` is the difference.
+    the forest nor the policy has seen, and is not, as `value` and `cost` are not. `overstated` is
+    the difference.
     """
 
     n_units: int  # of positive weight
     baseline: Any  # the dose that gains are measured against
     predicted_value: float
-    value: float
-    value_error: float  # standard errors of what stands before them
     predicted_cost: float
-    cost: float
-    cost_error: float
+    cost: Estimate
     predicted_gain: float  # value less that of the baseline for everybody
-    gain: float
-    gain_error: float
-    overstated: float  # predicted gain less gain
-    overstated_error: float
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Ends of the interval of the value."""
-        return _around(self.value, self.value_error, coverage)
-
-    def gain_interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Ends of the interval of the gain."""
-        return _around(self.gain, self.gain_error, coverage)
+    gain: Estimate
+    overstated: Estimate  # predicted gain less gain
 
     def plot(self, *, ax: Any | None = None, **others: PolicyValue) -> Any:
         """Draw gains, predicted and held-out, beside those of other policies by name."""
@@ -64,16 +52,22 @@ class PolicyValue:
     def __str__(self) -> str:
         lines = [f"{self.n_units:,} held-out units, per unit:"]
         lines.append(f"{'':>8} {'predicted':>11} {'held-out':>11} {'95 % interval':>25}")
-        for name in ("value", "gain", "cost"):
-            told, found = getattr(self, f"predicted_{name}"), getattr(self, name)
-            low, high = _around(found, getattr(self, f"{name}_error"), 0.95)
+        for name, predicted, held_out in (
+            ("value", self.predicted_value, self),
+            ("gain", self.predicted_gain, self.gain),
+            ("cost", self.predicted_cost, self.cost),
+        ):
+            low, high = held_out.interval()
             ends = f"{low:.4g} to {high:.4g}"
-            lines.append(f"{name:>8} {told:>11.4g} {found:>11.4g} {ends:>25}")
+            lines.append(f"{name:>8} {predicted:>11.4g} {held_out.value:>11.4g} {ends:>25}")
+        off = self.overstated
         lines.append(
-            f"The predicted gain over dose {dose_text(self.baseline)} is {self.overstated:+.3g} "
-            f"off (standard error {self.overstated_error:.2g})."
+            f"The predicted gain over dose {dose_text(self.baseline)} is {off.value:+.3g} "
+            f"off (standard error {off.standard_error:.2g})."
         )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def policy_value(
@@ -123,9 +117,9 @@ def policy_value(
     >>> rng = np.random.default_rng(0)
     >>> dose = rng.integers(0, 2, 4000)
     >>> y = dose + rng.normal(size=4000)  # it adds 1
-    >>> found = policy_value(np.ones(4000), np.zeros((4000, 1)), y, treatment=dose,
-    ...                      forest=Guess(), propensity=np.full(4000, 0.5), baseline=0)
-    >>> found.predicted_gain, round(found.gain, 1)
+    >>> held_out = policy_value(np.ones(4000), np.zeros((4000, 1)), y, treatment=dose,
+    ...                         forest=Guess(), propensity=np.full(4000, 0.5), baseline=0)
+    >>> held_out.predicted_gain, round(held_out.gain.value, 1)
     (3.0, 1.0)
     """
     inner = getattr(policy, "policy", policy)  # of an exploring one
@@ -186,21 +180,21 @@ def _summed(
             f"Got a value that is not finite in row {row} instead."
         )
     sums = average_of_units(table, found.weights, found.clusters)
-    mean, error = sums.mean, sums.error
+    value, cost, gain, overstated = (
+        Estimate(float(sums.values[place]), float(sums.standard_errors[place]))
+        for place in (1, 3, 5, 6)
+    )
     return PolicyValue(
         n_units=len(table) if found.weights is None else int(np.count_nonzero(found.weights)),
         baseline=doses[start],
-        predicted_value=float(mean[0]),
-        value=float(mean[1]),
-        value_error=float(error[1]),
-        predicted_cost=float(mean[2]),
-        cost=float(mean[3]),
-        cost_error=float(error[3]),
-        predicted_gain=float(mean[4]),
-        gain=float(mean[5]),
-        gain_error=float(error[5]),
-        overstated=float(mean[6]),
-        overstated_error=float(error[6]),
+        value=value.value,
+        standard_error=value.standard_error,
+        predicted_value=float(sums.values[0]),
+        predicted_cost=float(sums.values[2]),
+        cost=cost,
+        predicted_gain=float(sums.values[4]),
+        gain=gain,
+        overstated=overstated,
     )
 
 
@@ -252,8 +246,3 @@ def _first(given: Any, policy: Any, forest: Any, name: str) -> Any:
         return given
     own = getattr(policy, name, None)
     return getattr(forest, name, None) if own is None else own
-
-
-def _around(value: float, error: float, coverage: float) -> tuple[float, float]:
-    reach = normal_quantile(coverage) * error
-    return value - reach, value + reach

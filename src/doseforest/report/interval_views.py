@@ -77,7 +77,7 @@ class IntervalViews:
         outcome = f"effect on {axes.outcome} against {axes.told(model.baseline, 6)}"
         return interval_plots.plot_unit_bands(
             path.places,
-            found.estimate,
+            found.values,
             found.interval(coverage),
             found.band(coverage),
             curves[:, :-1] - curves[:, -1:],

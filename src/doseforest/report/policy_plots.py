@@ -69,9 +69,9 @@ def plot_budget_path(
 
 def _held_out_points(ax: Any, held_out: Sequence[PolicyValue], n_units: int) -> None:
     """Gains of policies on held-out rows, as totals of so many units."""
-    spent = np.array([own.cost for own in held_out]) * n_units
-    gains = np.array([own.gain for own in held_out]) * n_units
-    ends = np.array([own.gain_interval() for own in held_out]).T * n_units
+    spent = np.array([own.cost.value for own in held_out]) * n_units
+    gains = np.array([own.gain.value for own in held_out]) * n_units
+    ends = np.array([own.gain.interval() for own in held_out]).T * n_units
     reach = np.abs(ends - gains)
     label = "held-out gain, 95 %"
     look = {"fmt": "s", "color": INK, "mfc": "white", "capsize": 3, "zorder": 4}
@@ -83,8 +83,8 @@ def plot_policy_values(values: Mapping[str, PolicyValue], *, ax: Any | None = No
     ax = plain_axes(ax, (6.4, 1.8 + 0.4 * len(values)))
     places = np.arange(len(values))
     own = list(values.values())
-    gains = np.array([found.gain for found in own])
-    ends = np.array([found.gain_interval() for found in own]).T
+    gains = np.array([found.gain.value for found in own])
+    ends = np.array([found.gain.interval() for found in own]).T
     predicted = [found.predicted_gain for found in own]
     ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.plot(predicted, places, "D", mfc="none", color=ORANGE, label="predicted")

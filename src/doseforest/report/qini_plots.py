@@ -88,16 +88,16 @@ def plot_lift(tables: Mapping[str, UpliftTable], *, ax: Any | None = None) -> An
     for place, ((name, table), colour) in enumerate(
         zip(tables.items(), _colours(len(tables)), strict=True)
     ):
-        at = np.arange(1, len(table.effects) + 1) + (place - (len(tables) - 1) / 2) * width
+        at = np.arange(1, len(table.values) + 1) + (place - (len(tables) - 1) / 2) * width
         reach = 1.959964 * table.standard_errors
-        ax.bar(at, table.effects, 0.9 * width, color=colour, alpha=0.85, label=name)
-        ax.errorbar(at, table.effects, reach, fmt="none", ecolor=INK, elinewidth=0.8)
+        ax.bar(at, table.values, 0.9 * width, color=colour, alpha=0.85, label=name)
+        ax.errorbar(at, table.values, reach, fmt="none", ecolor=INK, elinewidth=0.8)
     first = next(iter(tables.values()))
     ax.axhline(first.average, color=INK, linestyle="--", linewidth=1, label="all units")
     ax.axhline(0.0, color=GREY, linewidth=0.8, zorder=0)
-    ax.set_xticks(np.arange(1, len(first.effects) + 1))
+    ax.set_xticks(np.arange(1, len(first.values) + 1))
     ax.set(xlabel="tenth of the units, highest predicted effect first", ylabel="effect")
-    if len(first.effects) != 10:
+    if len(first.values) != 10:
         ax.set_xlabel("part of the units, highest predicted effect first")
     legend_above(ax)
     return ax
@@ -111,7 +111,7 @@ def plot_calibration(tables: Mapping[str, UpliftTable], *, ax: Any | None = None
         reach = 1.959964 * table.standard_errors
         ax.errorbar(
             table.predicted,
-            table.effects,
+            table.values,
             reach,
             fmt="o-",
             color=colour,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from doseforest.base.intervals import normal_quantile
 from doseforest.report.pictures import BLUE, GREY, plain_axes
 
 if TYPE_CHECKING:
@@ -14,9 +13,9 @@ if TYPE_CHECKING:
 def plot_targeting(curve: RankedEffects, *, ax: Any | None = None) -> Any:
     """Draw the TOC with 95 % intervals, one for each share; returns the axes."""
     ax = plain_axes(ax)
-    reach = normal_quantile(0.95) * curve.toc_errors
+    low, high = curve.toc.interval()
     ax.axhline(0.0, color=GREY, linewidth=0.8)
-    ax.fill_between(curve.shares, curve.toc - reach, curve.toc + reach, color=BLUE, alpha=0.2)
-    ax.plot(curve.shares, curve.toc, color=BLUE)
+    ax.fill_between(curve.shares, low, high, color=BLUE, alpha=0.2)
+    ax.plot(curve.shares, curve.toc.values, color=BLUE)
     ax.set(xlabel="share of units, those ranked highest first", ylabel="effect above average")
     return ax

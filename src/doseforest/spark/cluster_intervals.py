@@ -155,7 +155,7 @@ def plain_average(average: AverageDoseResponse) -> dict[str, Any]:
         "covariance": average.covariance.tolist(),
         "bandwidth": average.bandwidth,
         "method": average.method,
-        "degrees": None if average.degrees is None else average.degrees.tolist(),
+        "degrees": np.asarray(average.degrees).tolist() if np.ndim(average.degrees) else None,
     }
 
 
@@ -164,4 +164,5 @@ def read_average(stored: dict[str, Any]) -> AverageDoseResponse:
     arrays = {
         name: np.array(own, np.float64) for name, own in stored.items() if isinstance(own, list)
     }
-    return AverageDoseResponse(**{**stored, **arrays})
+    own = {name: value for name, value in stored.items() if name != "degrees" or value is not None}
+    return AverageDoseResponse(**{**own, **arrays})

@@ -3,72 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.base.intervals import (
-    degrees_of_freedom,
-    simultaneous_quantile,
-    student_quantile,
-    student_reach,
-)
+from doseforest.base.estimates import Estimate, JointEstimates
+from doseforest.base.intervals import degrees_of_freedom
 from doseforest.doses.smoothing.boundary import local_constant_weights, local_linear_weights
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.local_polynomials import local_polynomials
-from doseforest.doses.vectors import is_record
+from doseforest.doses.vectors import dose_text, is_record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AverageDoseResponse:
-    """The average dose-response function (ADRF) at some doses.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AverageDoseResponse(JointEstimates):
+    """The average dose-response function (ADRF) at some doses; it prints as a table.
 
     Examples
     --------
     >>> curve = AverageDoseResponse(
-    ...     np.array([0.0, 1.0]), np.array([2.0, 3.0]), np.array([0.1, 0.2]),
-    ...     covariance=np.diag([0.01, 0.04]))
+    ...     values=np.array([2.0, 3.0]), standard_errors=np.array([0.1, 0.2]),
+    ...     covariance=np.diag([0.01, 0.04]), doses=np.array([0.0, 1.0]))
     >>> curve.interval()[0].round(2), curve.interval()[1].round(2)
     (array([1.8 , 2.61]), array([2.2 , 3.39]))
     >>> curve.band()[0].round(2)
     array([1.78, 2.56])
+    >>> print(curve)
+            value  std. error  2.5 %  97.5 %
+    dose 0      2         0.1    1.8     2.2
+    dose 1      3         0.2   2.61    3.39
     """
 
     doses: FloatArray  # (n_doses,) or (n_doses, n_components)
-    values: FloatArray  # (n_doses,)
-    standard_errors: FloatArray  # (n_doses,)
-    covariance: FloatArray  # (n_doses, n_doses) of the values
     bandwidth: float | None = None  # of the values; None: doses are matched, not smoothed
     method: str = "least_error"  # or "bias_corrected", see `Averager.average_curve`
-    degrees: FloatArray | None = None  # (n_doses,) of freedom of the errors; None: they are known
 
-    def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, (n_doses,) each: every dose is covered with this chance."""
-        return self._around(student_quantile(self._degrees, coverage))
+    def _labels(self) -> list[str]:
+        return [f"dose {dose_text(dose, 4)}" for dose in self.doses]
 
-    def band(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, (n_doses,) each: all doses at once are covered with this chance.
-
-        The values move together as their covariance says: a Gaussian multiplier bootstrap of the
-        largest deviation in standard errors, with one multiplier for each unit, or for each group,
-        shared by all doses. Where few units make up a standard error, Student's quantile takes the
-        place of the normal one that is as rare.
-        """
-        reach = simultaneous_quantile(self.covariance, coverage)
-        return self._around(student_reach(reach, self._degrees))
-
-    @property
-    def _degrees(self) -> FloatArray:
-        return np.full(len(self.values), np.inf) if self.degrees is None else self.degrees
-
-    def _around(self, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return (
-            self.values - reach * self.standard_errors,
-            self.values + reach * self.standard_errors,
-        )
-
-    def elasticity(self) -> AverageElasticity:
+    def elasticity(self) -> Estimate:
         """Per cent by which the average outcome changes when the dose rises by one per cent.
 
         The slope of the least-squares line through the logarithms of the values over those of the
@@ -78,11 +51,10 @@ class AverageDoseResponse:
         Examples
         --------
         >>> curve = AverageDoseResponse(
-        ...     np.array([1.0, 4.0]), np.array([6.0, 3.0]), np.array([0.6, 0.3]),
-        ...     covariance=np.diag([0.36, 0.09]))
-        >>> found = curve.elasticity()
-        >>> round(found.value, 3), round(found.standard_error, 3)
-        (-0.5, 0.102)
+        ...     values=np.array([6.0, 3.0]), standard_errors=np.array([0.6, 0.3]),
+        ...     covariance=np.diag([0.36, 0.09]), doses=np.array([1.0, 4.0]))
+        >>> curve.elasticity()
+        -0.5 (s.e. 0.102)
         """
         table = self.doses.reshape(len(self.doses), -1)
         varies = np.ptp(table, axis=0) > 0
@@ -104,61 +76,7 @@ class AverageDoseResponse:
         gradient = slope / self.values
         error = np.sqrt(gradient @ self.covariance @ gradient)
         value = float(slope @ np.log(self.values))
-        return AverageElasticity(value, float(error), float(self._degrees.min()))
-
-
-@dataclass(frozen=True, slots=True)
-class AverageElasticity:
-    """Change of the average outcome in per cent for one per cent more of the dose."""
-
-    value: float
-    standard_error: float
-    degrees: float = np.inf  # of freedom of the standard error
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end."""
-        return around(self, coverage)
-
-
-@dataclass(frozen=True, slots=True)
-class AverageEffect:
-    """The mean over units of the outcome at a dose less that at the baseline.
-
-    Examples
-    --------
-    >>> AverageEffect(2.0, 0.5).interval(coverage=0.9)
-    (1.177..., 2.822...)
-    """
-
-    value: float
-    standard_error: float
-    degrees: float = np.inf  # of freedom of the standard error
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end."""
-        return around(self, coverage)
-
-
-class Estimate(Protocol):
-    """A number with its standard error."""
-
-    @property
-    def value(self) -> float:
-        """The number."""
-
-    @property
-    def standard_error(self) -> float:
-        """Its standard error."""
-
-    @property
-    def degrees(self) -> float:
-        """Degrees of freedom of the standard error."""
-
-
-def around(found: Estimate, coverage: float) -> tuple[float, float]:
-    """Ends of the interval of an estimate."""
-    reach = float(student_quantile(found.degrees, coverage)) * found.standard_error
-    return found.value - reach, found.value + reach
+        return Estimate(value, float(error), degrees=float(np.min(self.degrees)))
 
 
 def residual_influence(
@@ -256,19 +174,9 @@ def centred_influence(
     return fit.values, fit.influence / np.where(weights > 0, weights, 1.0)[:, None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitsAverage:
-    """Means over units, and how well they are known."""
-
-    mean: FloatArray  # (n_doses,)
-    error: FloatArray  # (n_doses,) standard errors
-    covariance: FloatArray  # (n_doses, n_doses) of the means
-    degrees: FloatArray  # (n_doses,) of freedom of the standard errors
-
-
 def average_of_units(
     said: FloatArray, weights: FloatArray | None, clusters: IntArray
-) -> UnitsAverage:
+) -> JointEstimates:
     """Mean over units of what each says, (n_units, n_doses), with errors by clusters.
 
     Variances have the factor G / (G - 1) of G clusters with weight: without it those of few
@@ -276,8 +184,8 @@ def average_of_units(
 
     Examples
     --------
-    >>> found = average_of_units(np.array([[1.0], [3.0]]), None, np.array([0, 1]))
-    >>> found.mean, found.error, found.degrees  # a deviation of sqrt(2), over sqrt(2)
+    >>> mean = average_of_units(np.array([[1.0], [3.0]]), None, np.array([0, 1]))
+    >>> mean.values, mean.standard_errors, mean.degrees  # a deviation of sqrt(2), over sqrt(2)
     (array([2.]), array([1.]), array([1.]))
     """
     own = np.ones(len(said)) if weights is None else weights
@@ -287,8 +195,8 @@ def average_of_units(
     n_clusters = int(np.count_nonzero(np.bincount(clusters, own > 0)))
     if n_clusters == 1:
         unknown = np.full((len(mean), len(mean)), np.inf)
-        return UnitsAverage(mean, unknown[0], unknown, np.ones(len(mean)))
+        return JointEstimates(mean, unknown[0], unknown, degrees=np.ones(len(mean)))
     products = sums.T @ sums
     covariance = products * (n_clusters / (n_clusters - 1)) / own.sum() ** 2
     degrees = degrees_of_freedom(np.diag(products), (sums**4).sum(axis=0), n_clusters)
-    return UnitsAverage(mean, np.sqrt(np.diag(covariance)), covariance, degrees)
+    return JointEstimates(mean, np.sqrt(np.diag(covariance)), covariance, degrees=degrees)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.estimates import Estimate, JointEstimates
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.vectors import plain_doses
 from doseforest.estimator.averages.average_curves import (
     AverageDoseResponse,
-    AverageEffect,
-    UnitsAverage,
     average_of_units,
     centred_influence,
     residual_influence,
@@ -51,22 +50,22 @@ class Averager:
         bandwidth = self._narrow if bias_correction else self.bandwidth
         found = self._averaged(doses, np.eye(len(doses)), bias_correction)
         return AverageDoseResponse(
-            plain_doses(doses),
-            found.mean,
-            found.error,
-            found.covariance,
+            values=found.values,
+            standard_errors=found.standard_errors,
+            covariance=found.covariance,
             degrees=found.degrees,
+            doses=plain_doses(doses),
             bandwidth=bandwidth if smooth else None,
             method="bias_corrected" if bias_correction else "least_error",
         )
 
     def average_effect(
         self, dose: Any, baseline: Any, *, bias_correction: bool = False
-    ) -> AverageEffect:
+    ) -> Estimate:
         """Average outcome at a dose less that at the baseline."""
         both, contrast = np.array([baseline, dose]), np.array([[-1.0], [1.0]])
         found = self._averaged(both, contrast, bias_correction)
-        return AverageEffect(float(found.mean[0]), float(found.error[0]), float(found.degrees[0]))
+        return found.at(0)
 
     def scores(self, doses: FloatArray) -> FloatArray:
         """Doubly robust scores of the units, (n_rows, n_doses).
@@ -84,7 +83,7 @@ class Averager:
 
     def _averaged(
         self, doses: FloatArray, contrasts: FloatArray, bias_correction: bool
-    ) -> UnitsAverage:
+    ) -> JointEstimates:
         """Contrasts (n_doses, k) of the average curve with their errors.
 
         The noise of the outcomes is in the curves too, however little of the correction is made
@@ -98,7 +97,7 @@ class Averager:
         if bias_correction:
             return found
         chosen = curves + self.strength * self._corrections(doses)
-        return replace(found, mean=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
+        return replace(found, values=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
 
     def _said(self, doses: FloatArray, degree: int) -> FloatArray:
         """What residuals add at each dose, in full, with each unit's part in its error."""

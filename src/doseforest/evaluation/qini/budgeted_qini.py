@@ -16,9 +16,9 @@ from doseforest.base.intervals import normal_quantile
 from doseforest.base.late import late
 from doseforest.data.checks import group_codes
 from doseforest.evaluation.dose_scores import DoseScores, randomised_scores
-from doseforest.evaluation.estimates import RowEstimate, row_digest, without_rounding
 from doseforest.evaluation.qini.scored import Scored
 from doseforest.evaluation.qini.spend_paths import SpendPath, policy_path, untargeted_path
+from doseforest.evaluation.row_estimates import RowEstimate, row_digest, without_rounding
 from doseforest.policy.policy_inputs import checked_problem
 
 BAND_POINTS = 20

@@ -11,10 +11,10 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.intervals import normal_quantile
 from doseforest.base.late import late
 from doseforest.doses.vectors import dose_text
-from doseforest.evaluation.estimates import RowEstimate, without_rounding
 from doseforest.evaluation.qini.gains import Gains, Ranking
 from doseforest.evaluation.qini.scored import Scored
 from doseforest.evaluation.qini.tenths import UpliftTable, uplift_table
+from doseforest.evaluation.row_estimates import RowEstimate, without_rounding
 from doseforest.inference.heterogeneity.targeting import RankedEffects, ranked_effects
 
 BAND_SHARES = np.arange(1, 21) / 20  # at which bands are told
@@ -79,7 +79,7 @@ class QiniCurve(Scored):
         """Gain at any shares; straight between points."""
         return np.interp(np.asarray(shares, np.float64), self.shares, self.gain)
 
-    def errors(self, shares: Any = BAND_SHARES) -> FloatArray:
+    def standard_errors(self, shares: Any = BAND_SHARES) -> FloatArray:
         """Standard errors of the gain at shares, one by one, shape of `shares`.
 
         Who is in the share is estimated too: moving its end by a unit changes the gain by the
@@ -91,7 +91,7 @@ class QiniCurve(Scored):
     def band(self, coverage: float = 0.95, shares: Any = BAND_SHARES) -> tuple[FloatArray, ...]:
         """Shares, and low and high ends of the gain there, each for itself."""
         asked = np.atleast_1d(np.asarray(shares, np.float64))
-        reach = normal_quantile(coverage) * self.errors(asked)
+        reach = normal_quantile(coverage) * self.standard_errors(asked)
         middle = self.at(asked)
         return asked, middle - reach, middle + reach
 

@@ -15,11 +15,11 @@ from doseforest.data.checks import checked_columns
 from doseforest.doses.grids import FEW_LEVELS
 from doseforest.doses.vectors import MAX_COMPONENTS, dose_text, vectors
 from doseforest.evaluation.dose_scores import DoseScores
-from doseforest.evaluation.estimates import RowEstimate, mean_of_estimates
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.evaluation.qini.dose_arms import one_dose
 from doseforest.evaluation.qini.qini_curve import QiniCurve
 from doseforest.evaluation.qini.ranked_units import compare_qini, qini_curve
+from doseforest.evaluation.row_estimates import RowEstimate, mean_of_estimates
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

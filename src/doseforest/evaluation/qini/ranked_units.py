@@ -8,11 +8,11 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data import checks
-from doseforest.evaluation.estimates import RowEstimate, centred, row_digest
 from doseforest.evaluation.qini.budgeted_qini import BudgetedQini
 from doseforest.evaluation.qini.dose_arms import choose_arms
 from doseforest.evaluation.qini.gains import ARM_GAINS, Gains, ScoreGains, rank_rows
 from doseforest.evaluation.qini.qini_curve import BY_SCORES, QiniCurve, make_curve
+from doseforest.evaluation.row_estimates import RowEstimate, centred, row_digest
 
 
 def qini_curve(

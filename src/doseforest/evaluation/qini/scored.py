@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from doseforest.evaluation.estimates import RowEstimate
+from doseforest.evaluation.row_estimates import RowEstimate
 
 
 class Scored:

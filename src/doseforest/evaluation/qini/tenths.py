@@ -8,28 +8,24 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.base.intervals import normal_quantile
+from doseforest.base.estimates import Estimates
 from doseforest.base.late import late
 from doseforest.base.text_tables import text_table
 from doseforest.doses.grids import check_count
-from doseforest.evaluation.estimates import RowEstimate
 from doseforest.evaluation.qini.gains import ArmGains, Gains, Ranking, ScoreGains
+from doseforest.evaluation.row_estimates import RowEstimate
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class UpliftTable:
-    """Effects in parts of the units, those of highest predicted effect first; printed, a table."""
+class UpliftTable(Estimates):
+    """Effects in parts of the units, those of highest predicted effect first; printed, a table.
+
+    The `values`, (n_parts,), are effects by the outcomes.
+    """
 
     predicted: FloatArray  # (n_parts,) mean prediction
-    effects: FloatArray  # (n_parts,) by the outcomes
-    standard_errors: FloatArray  # (n_parts,)
     rows: IntArray  # (n_parts,) that count
     average: float  # effect of all units
-
-    def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Low and high ends of the effects, one by one."""
-        reach = normal_quantile(coverage) * self.standard_errors
-        return self.effects - reach, self.effects + reach
 
     def plot(self, *, label: str = "model", ax: Any | None = None) -> Any:
         """Draw effects as bars; needs the `plot` extra."""
@@ -41,7 +37,7 @@ class UpliftTable:
 
     def __str__(self) -> str:
         low, high = self.interval()
-        numbers = zip(self.rows, self.predicted, self.effects, low, high, strict=True)
+        numbers = zip(self.rows, self.predicted, self.values, low, high, strict=True)
         lines = [
             [str(place), f"{rows:,}", f"{own:.4g}", f"{effect:.4g}", f"[{one:.4g}, {other:.4g}]"]
             for place, (rows, own, effect, one, other) in enumerate(numbers, start=1)
@@ -64,7 +60,7 @@ def uplift_table(
     sizes = np.bincount(part, ranking.weights)
     return UpliftTable(
         predicted=np.bincount(part, ranking.weights * ranking.predicted) / sizes,
-        effects=np.array([own.value for own in found]),
+        values=np.array([own.value for own in found]),
         standard_errors=np.array([own.standard_error for own in found]),
         rows=np.bincount(part),
         average=float(gains.gain[-1]),

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from doseforest.base.estimates import Estimate
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
 from doseforest.doses.grids import check_doses
 from doseforest.doses.vectors import components
-from doseforest.estimator.averages.average_curves import AverageDoseResponse, AverageEffect
+from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.averages.averaging import Averager, prepare_averages
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.estimator.fit_plan import FitPlan
@@ -103,7 +104,7 @@ class AverageQueries(ABC):
 
     def average_effect(
         self, dose: Any, baseline: Any = None, *, bias_correction: bool = False
-    ) -> AverageEffect:
+    ) -> Estimate:
         """Average effect of a dose against the baseline, with its standard error.
 
         See `average_dose_response` for ``bias_correction``.
@@ -129,7 +130,7 @@ class AverageQueries(ABC):
 
     def average_partial_effect(
         self, low: Any, high: Any, *, bias_correction: bool = False
-    ) -> AverageEffect:
+    ) -> Estimate:
         """Slope of the average curve between two doses: average effect per unit of dose.
 
         Doses of several components may differ in one of them. See `average_dose_response` for
@@ -151,7 +152,9 @@ class AverageQueries(ABC):
         first, second = self._two_doses(low, high, ("low", "high"))
         gap = _gap(first, second, "high", "low")
         effect = self.average_effect(second, first, bias_correction=bias_correction)
-        return AverageEffect(effect.value / gap, effect.standard_error / abs(gap), effect.degrees)
+        return Estimate(
+            effect.value / gap, effect.standard_error / abs(gap), degrees=effect.degrees
+        )
 
     def average_derivative(self) -> AverageChange:
         """Mean over units of the slope of their outcome at the dose they have, E[d mu(T, X) / dt].

@@ -8,53 +8,52 @@ import numpy as np
 from scipy.special import stdtr
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.base.intervals import MOST_DEGREES, student_quantile
+from doseforest.base.estimates import JointEstimates
+from doseforest.base.intervals import MOST_DEGREES
+from doseforest.base.text_tables import text_table
 from doseforest.inference.robust_regression import robust_least_squares
 
 NEW_DIRECTION = 1e-8  # the least eigenvalue of the columns' correlations
 ROUNDING = 1e-12  # spread of a constant column, as a share of its largest number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearProjection:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LinearProjection(JointEstimates):
     """A regression of doubly robust scores on covariates; it prints as a table.
+
+    Its `values` are the coefficients, that of the intercept first; standard errors are HC3, or by
+    groups.
 
     Examples
     --------
-    >>> found = LinearProjection(("intercept", "age"), np.array([1.0, 0.5]),
-    ...     np.array([0.2, 0.1]), np.diag([0.04, 0.01]), n=100)
-    >>> print(found)
-               coefficient  std. error     t        p   2.5 %  97.5 %
-    intercept            1         0.2  5.00  5.7e-07   0.608    1.39
-    age                0.5         0.1  5.00  5.7e-07   0.304   0.696
+    >>> line = LinearProjection(
+    ...     values=np.array([1.0, 0.5]), standard_errors=np.array([0.2, 0.1]),
+    ...     covariance=np.diag([0.04, 0.01]), names=("intercept", "age"), n=100)
+    >>> print(line)
+               coefficient  std. error     t        p  2.5 %  97.5 %
+    intercept            1         0.2  5.00  5.7e-07  0.608    1.39
+    age                0.5         0.1  5.00  5.7e-07  0.304   0.696
     """
 
     names: tuple[str, ...]  # the intercept first
-    coefficients: FloatArray  # (n_terms,)
-    standard_errors: FloatArray  # (n_terms,) HC3, or by groups
-    covariance: FloatArray  # (n_terms, n_terms)
     n: int  # rows
-    degrees: float = np.inf  # of freedom of the errors
 
     @property
     def t_values(self) -> FloatArray:
         """Coefficients in standard errors, (n_terms,)."""
         known = self.standard_errors > 0  # scores that are all alike leave no error
         values: FloatArray = np.divide(
-            self.coefficients, self.standard_errors, out=np.zeros(len(known)), where=known
+            self.values, self.standard_errors, out=np.zeros(len(known)), where=known
         )
         return values
 
     @property
     def p_values(self) -> FloatArray:
         """Chances of such coefficients where the true ones are 0, (n_terms,)."""
-        values: FloatArray = 2 * stdtr(min(self.degrees, MOST_DEGREES), -np.abs(self.t_values))
+        values: FloatArray = 2 * stdtr(
+            np.minimum(self.degrees, MOST_DEGREES), -np.abs(self.t_values)
+        )
         return values
-
-    def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, (n_terms,) each."""
-        reach = student_quantile(self.degrees, coverage) * self.standard_errors
-        return self.coefficients - reach, self.coefficients + reach
 
     def __str__(self) -> str:
         low, high = self.interval()
@@ -63,7 +62,7 @@ class LinearProjection:
             [name, f"{own:.3g}", f"{error:.2g}", f"{t:.2f}", f"{p:.2g}", f"{a:.3g}", f"{b:.3g}"]
             for name, own, error, t, p, a, b in zip(
                 self.names,
-                self.coefficients,
+                self.values,
                 self.standard_errors,
                 self.t_values,
                 self.p_values,
@@ -72,12 +71,9 @@ class LinearProjection:
                 strict=True,
             )
         ]
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        lines = [
-            "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-            for line in (header, *rows)
-        ]
-        return "\n".join(lines)
+        return "\n".join(text_table(header, rows))
+
+    __repr__ = __str__
 
 
 def project(
@@ -102,8 +98,8 @@ def project(
     Examples
     --------
     >>> x = np.arange(100) / 100
-    >>> found = project(1 + 2 * x + np.resize([0.1, -0.1], 100), x[:, None], ("x",))
-    >>> found.coefficients.round(1)
+    >>> line = project(1 + 2 * x + np.resize([0.1, -0.1], 100), x[:, None], ("x",))
+    >>> line.values.round(1)
     array([1., 2.])
     """
     own = np.ones(len(scores)) if weights is None else weights
@@ -117,12 +113,12 @@ def project(
     back[0, 1:] = -middle / size
     covariance = back @ fit.covariance @ back.T
     return LinearProjection(
-        ("intercept", *names),
-        back @ fit.coefficients,
-        np.sqrt(np.diag(covariance)),
-        covariance,
-        len(scores),
-        fit.degrees,
+        values=back @ fit.values,
+        standard_errors=np.sqrt(np.diag(covariance)),
+        covariance=covariance,
+        degrees=fit.degrees,
+        names=("intercept", *names),
+        n=len(scores),
     )
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.estimates import Estimate
 from doseforest.doses.boxes import distinct_doses, has_levels
 from doseforest.doses.vectors import is_record, n_components
 from doseforest.estimator.assignment import Assignment
-from doseforest.estimator.averages.average_curves import around, average_of_units
+from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.trained_parts import TrainedPart, own_out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
@@ -36,8 +37,8 @@ MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
 SEED_STEP = 101  # of draws; seeds within one differ by less
 
 
-@dataclass(frozen=True, slots=True)
-class AverageChange:
+@dataclass(frozen=True, slots=True, repr=False)
+class AverageChange(Estimate):
     """The average change of the outcome, over the training population, when doses change.
 
     Or, of `shift_outcome`, the average outcome after the change.
@@ -48,16 +49,9 @@ class AverageChange:
     (1.177..., 2.822...)
     """
 
-    value: float
-    standard_error: float
     n: int  # rows that it is an average over
     held: float  # share of the units that the ends of the range keep from moving in full
     representer: str  # where the weights of the residuals come from
-    degrees: float = np.inf  # of freedom of the standard error
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end."""
-        return around(self, coverage)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +73,10 @@ class ChangeScores:
         rows = self.rows
         found = average_of_units(self.values[:, None], rows.weights, rows.ids)
         full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
-        of_units = float(found.error[0]) ** 2, float(found.degrees[0])
+        of_units = float(found.standard_errors[0]) ** 2, float(found.degrees[0])
         variance, degrees = summed(of_units, self.pair_variance)
         return AverageChange(
-            float(found.mean[0]),
+            float(found.values[0]),
             float(np.sqrt(variance)),
             n=rows.n_rows,
             held=float(np.average(~full, weights=rows.weights)),

@@ -52,14 +52,14 @@ def estimate_sensitivity(
     return Sensitivity(
         low=plain_dose(low),
         high=plain_dose(high),
-        value=float(found.mean[0]),
-        residual_variance=float(found.mean[1]),
+        value=float(found.values[0]),
+        residual_variance=float(found.values[1]),
         representer_square=square,
         covariance=found.covariance,
         degrees=float(found.degrees[0]),
         benchmarks=()
         if columns is None
-        else _benchmarks(judged, shapes, contrast, float(found.mean[1]), columns),
+        else _benchmarks(judged, shapes, contrast, float(found.values[1]), columns),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import chdtrc, stdtr
 
 from doseforest.base.dtypes import Array, FloatArray
+from doseforest.base.estimates import Estimate
 from doseforest.data.feature_table import as_table
 from doseforest.doses.vectors import dose_text
 
@@ -40,14 +41,16 @@ class GivenRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Refutation:
-    """An effect, and what became of it in data where one knows what should; prints as text."""
+class Refutation(Estimate):
+    """An effect, and what became of it in data where one knows what should; prints as text.
+
+    The `value` is the average outcome at the high dose less that at the low one, in the data as
+    they are.
+    """
 
     kind: str
     low: Any  # dose
     high: Any  # dose
-    original: float  # average outcome at the high dose less that at the low one
-    standard_error: float
     refuted: FloatArray  # (n_repeats,) the same in the changed data
     expected: float  # what the refuted ones should be about
     p_value: float  # two-sided: that they are about what they should be
@@ -64,7 +67,7 @@ class Refutation:
         verdict = "passed" if self.passed else "NOT PASSED"
         return (
             f"{REFUTERS[self.kind].title}: {verdict}. Effect of dose {dose_text(self.high, 4)} "
-            f"against {dose_text(self.low, 4)}: {self.original:.4g} "
+            f"against {dose_text(self.low, 4)}: {self.value:.4g} "
             f"(standard error {self.standard_error:.3g}); "
             f"{REFUTERS[self.kind].where} {self.refuted.mean():.4g} on average of "
             f"{len(self.refuted)} (from {self.refuted.min():.4g} to {self.refuted.max():.4g}), "
@@ -238,4 +241,4 @@ def refute_effect(
         on_progress(1)
     expected = 0.0 if refuter.vanishes else original
     p_value = refuter.p_value(refuted, expected, error, share)
-    return Refutation(kind, low, high, original, error, refuted, expected, p_value)
+    return Refutation(original, error, kind, low, high, refuted, expected, p_value)

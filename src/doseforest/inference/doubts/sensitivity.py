@@ -13,13 +13,14 @@ variance of the representer that it would add.
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.estimates import Estimate
 from doseforest.base.intervals import student_quantile
 from doseforest.base.late import late
 from doseforest.doses.vectors import dose_text
@@ -46,8 +47,10 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(Estimate):
     """Sensitivity of an average effect to unmeasured confounding; printed, a paragraph.
+
+    The effect is the `value`: the average outcome at the high dose less that at the low one.
 
     Strengths are shares in [0, 1): `outcome_strength` of the variance of the outcome that dose and
     covariates leave unexplained, `dose_strength` of the variance of the representer with the
@@ -55,19 +58,16 @@ class Sensitivity:
     dose's variance, given the covariates, that the confounder explains.
     """
 
+    standard_error: float = field(init=False)  # of the value, by the covariance
     low: Any  # dose
     high: Any  # dose
-    value: float  # average outcome at the high dose less that at the low one
     residual_variance: float  # E[e^2]
     representer_square: float  # E[a^2]
     covariance: FloatArray  # (3, 3) of the sampling errors of these three
     benchmarks: tuple[Benchmark, ...] = ()
-    degrees: float = np.inf  # of freedom of the standard error
 
-    @property
-    def standard_error(self) -> float:
-        """Of the value."""
-        return float(np.sqrt(self.covariance[0, 0]))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "standard_error", float(np.sqrt(self.covariance[0, 0])))
 
     @property
     def robustness_value(self) -> float:
@@ -75,10 +75,10 @@ class Sensitivity:
 
         Examples
         --------
-        >>> found = Sensitivity(0.0, 1.0, 1.0, 1.0, 4.0, np.zeros((3, 3)))
-        >>> round(found.robustness_value, 4)
+        >>> doubt = Sensitivity(1.0, 0.0, 1.0, 1.0, 4.0, np.zeros((3, 3)))
+        >>> round(doubt.robustness_value, 4)
         0.3904
-        >>> round(found.bias(0.3904, 0.3904), 2)
+        >>> round(doubt.bias(0.3904, 0.3904), 2)
         1.0
         """
         if self.value == 0:

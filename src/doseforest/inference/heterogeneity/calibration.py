@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.estimates import Estimates
 from doseforest.base.text_tables import text_table
 from doseforest.inference.robust_regression import robust_least_squares
 
@@ -15,15 +16,14 @@ TERMS = ("average curve", "differences between units")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CalibrationTest:
+class CalibrationTest(Estimates):
     """How outcomes rise with what the forest predicts; printed, a table.
 
-    Both coefficients are 1 where predictions are right. The second is 0 where the differences that
-    the forest sees between units are noise, and below 1 where they are exaggerated.
+    The two `values` are the coefficients of the average curve and of the differences from it, 1
+    where predictions are right. The second is 0 where the differences that the forest sees between
+    units are noise, and below 1 where they are exaggerated.
     """
 
-    coefficients: FloatArray  # (2,) of the average curve and of the differences from it
-    standard_errors: FloatArray  # (2,)
     p_values: FloatArray  # (2,) one-sided: that a coefficient is 0 or below
     n_rows: int
     what: str  # that was judged
@@ -34,7 +34,7 @@ class CalibrationTest:
         return float(self.p_values[1])
 
     def __str__(self) -> str:
-        numbers = zip(self.coefficients, self.standard_errors, self.p_values, strict=True)
+        numbers = zip(self.values, self.standard_errors, self.p_values, strict=True)
         cells = [[f"{value:.3f}", f"{error:.3f}", f"{p:.3g}"] for value, error, p in numbers]
         rows = [[term, *own] for term, own in zip(TERMS, cells, strict=True)]
         table = text_table(["", "coefficient", "std. error", "p (one-sided)"], rows)
@@ -86,7 +86,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> difference = rng.normal(size=1000)
     >>> scores = 2.0 + 0.5 * difference + 0.3 * rng.normal(size=1000)  # half of what was predicted
-    >>> calibrate(scores, np.full(1000, 2.0), difference).coefficients.round(1)
+    >>> calibrate(scores, np.full(1000, 2.0), difference).values.round(1)
     array([1. , 0.5])
     """
     design = np.column_stack([average, difference])
@@ -94,12 +94,13 @@ def calibrate(
     errors = fit.standard_errors
     # A term that is 0 for all rows, as where all predictions agree, has nothing to say.
     silent = errors <= 1e-12 * np.abs(errors).max(initial=0.0)
-    coefficients, errors = np.where(silent, 0.0, [fit.coefficients, errors])
+    coefficients, errors = np.where(silent, 0.0, [fit.values, errors])
     ratio = np.divide(coefficients, errors, out=np.zeros(2), where=~silent)
     n_rows = len(target) if weights is None else int((weights > 0).sum())
     return CalibrationTest(
-        coefficients=coefficients,
+        values=coefficients,
         standard_errors=errors,
+        degrees=fit.degrees,
         p_values=np.where(silent, 1.0, stdtr(fit.degrees, -ratio)),
         n_rows=n_rows,
         what=what,

@@ -98,7 +98,7 @@ class HeterogeneityMethods:
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
         >>> found = forest.test_calibration()
-        >>> round(found.coefficients[0]), found.heterogeneity_p_value > 0.05
+        >>> round(found.values[0]), found.heterogeneity_p_value > 0.05
         (1, True)
         """
         if dose is None and baseline is not None:
@@ -160,7 +160,7 @@ class HeterogeneityMethods:
         """
         found = self.test_calibration(X, y, treatment, sample_weight=sample_weight, groups=groups)
         error = float(found.standard_errors[1])
-        ratio = float(found.coefficients[1]) / error if error > 0 else 0.0
+        ratio = float(found.values[1]) / error if error > 0 else 0.0
         return HeterogeneityTest(ratio, found.heterogeneity_p_value, found.n_rows)
 
     def rate(

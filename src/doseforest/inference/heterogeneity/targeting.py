@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.estimates import Estimate, Estimates
 from doseforest.base.late import late
 
 FEWEST_CLUSTERS = 10  # half of which are drawn
@@ -24,20 +25,17 @@ WEIGHTINGS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RankedEffects:
+class RankedEffects(Estimate):
     """The targeting operator characteristic of a ranking, and the area under it.
 
     The TOC at a share is the mean effect of that share of units ranked highest, less the mean
-    effect of all. The RATE is its integral over the shares, weighted or not; 0 where the ranking
-    has nothing to do with the effect.
+    effect of all. The RATE, the `value`, is its integral over the shares, weighted or not; 0 where
+    the ranking has nothing to do with the effect.
     """
 
-    value: float  # RATE
-    standard_error: float
     p_value: float  # one-sided: that the RATE is 0 or below
     shares: FloatArray  # (n_shares,) of the units
-    toc: FloatArray  # (n_shares,)
-    toc_errors: FloatArray  # (n_shares,) standard errors
+    toc: Estimates  # (n_shares,)
     weighting: str
     n_rows: int
 
@@ -80,7 +78,7 @@ def ranked_effects(
     Examples
     --------
     >>> effect = np.repeat([1.0, 0.0], 500)
-    >>> ranked_effects(effect, effect).toc[[9, 19]]  # of half of the units, and of all
+    >>> ranked_effects(effect, effect).toc.values[[9, 19]]  # of half of the units, and of all
     array([0.5, 0. ])
     >>> ranked_effects(effect, np.zeros(1000)).value  # everyone has the same priority
     0.0
@@ -112,8 +110,7 @@ def ranked_effects(
         standard_error=error,
         p_value=float(ndtr(-value / error)) if error > 1e-12 * np.abs(scores).max() else 1.0,
         shares=SHARES,
-        toc=toc,
-        toc_errors=errors[1:],
+        toc=Estimates(toc, errors[1:]),
         weighting=weighting,
         n_rows=int((own > 0).sum()),
     )

@@ -84,8 +84,8 @@ def shape_test(
     Examples
     --------
     >>> falls = AverageDoseResponse(
-    ...     np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 1.0]), np.full(3, 0.5),
-    ...     covariance=np.eye(3) / 4)
+    ...     values=np.array([5.0, 4.0, 1.0]), standard_errors=np.full(3, 0.5),
+    ...     covariance=np.eye(3) / 4, doses=np.array([0.0, 1.0, 2.0]))
     >>> print(shape_test(falls, "increasing"))
     The data reject that the average curve is increasing: between doses 0 and 2 it goes against it
     by 5.39 standard errors (p = 0.0001).

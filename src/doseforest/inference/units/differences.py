@@ -19,7 +19,7 @@ class Differences:
     """Differences of each unit, with what their variances are made of."""
 
     values: FloatArray  # (n_units, n_doses)
-    errors: FloatArray  # (n_units, n_doses) standard errors
+    standard_errors: FloatArray  # (n_units, n_doses)
     degrees: FloatArray  # (n_units, n_doses) of freedom
     roots: FloatArray  # (n_units, n_doses, n_functions)
 

@@ -60,7 +60,7 @@ class UnitIntervals:
         Returns
         -------
         UnitInference
-            ``estimate``, ``standard_error``, ``interval(coverage)`` and ``band(coverage)``. Effects
+            ``values``, ``standard_errors``, ``interval(coverage)`` and ``band(coverage)``. Effects
             on outcomes of 0 and 1 are differences of probabilities.
 
         Examples
@@ -74,7 +74,7 @@ class UnitIntervals:
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
         >>> found = forest.effect_inference(data.X[:4], doses=[1.0, 2.0])
-        >>> found.estimate.shape, found.band(0.9)[0].shape
+        >>> found.values.shape, found.band(0.9)[0].shape
         ((4, 2), (4, 2))
         """
         model = self._model
@@ -96,12 +96,8 @@ class UnitIntervals:
         own = dose_table(given, n_units, n_components=width)
         shown = own if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
         check_doses(shown.ravel(), model.support)
-        found = differences(model, X, own, starts[:, None])
         return UnitInference(
-            values=found.values,
-            errors=found.errors,
-            degrees=found.degrees,
-            roots=found.roots,
+            differences(model, X, own, starts[:, None]),
             shown=partial(self._frame, doses=shown, X=X),
             limits=self._limits,
         )
@@ -163,7 +159,7 @@ class UnitIntervals:
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> forest.partial_effect_inference(data.X[:4], 0.0, 1.0).estimate.round()
+        >>> forest.partial_effect_inference(data.X[:4], 0.0, 1.0).values.round()
         array([2., 2., 2., 2.])
         """
         model = self._model
@@ -219,7 +215,7 @@ class UnitIntervals:
         ... ).fit(data.X, data.y, treatment=data.treatment)
         >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
         >>> units = data.X[high_level][:3]
-        >>> forest.elasticity_inference(units, dose=1.0).estimate.shape
+        >>> forest.elasticity_inference(units, dose=1.0).values.shape
         (3,)
         """
         model = self._model
@@ -286,7 +282,7 @@ class UnitIntervals:
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
         >>> found = forest.optimal_dose_inference(data.X[:4])
-        >>> bool((found.estimate > 2).all())  # the highest is best
+        >>> bool((found.values > 2).all())  # the highest is best
         True
         """
         model = self._model
@@ -346,10 +342,12 @@ class UnitIntervals:
         """One difference of each unit, times a factor of its own."""
         own = np.ones(len(found.values)) if factors is None else factors
         return UnitInference(
-            values=found.values[:, 0] * own,
-            errors=found.errors[:, 0] * np.abs(own),
-            degrees=found.degrees[:, 0],
-            roots=found.roots,
+            Differences(
+                found.values[:, 0] * own,
+                found.standard_errors[:, 0] * np.abs(own),
+                found.degrees[:, 0],
+                found.roots,
+            ),
             shown=partial(self._series, name=name, X=X),
             limits=self._limits if factors is None else (-np.inf, np.inf),
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.intervals import student_quantile
 from doseforest.estimator.bags.bag_contrasts import band_quantiles
+from doseforest.inference.units.differences import Differences
 
 Shown = Callable[[FloatArray], Any]  # an array as the forest answers: itself, a series or a frame
 
@@ -22,51 +23,52 @@ class UnitInference:
 
     Examples
     --------
-    >>> found = UnitInference(
-    ...     np.array([1.0]), np.array([0.5]), np.array([np.inf]), np.ones((1, 1, 1))
+    >>> effects = UnitInference(
+    ...     Differences(np.array([1.0]), np.array([0.5]), np.array([np.inf]), np.ones((1, 1, 1)))
     ... )
-    >>> low, high = found.interval(0.95)
+    >>> effects.values, effects.standard_errors
+    (array([1.]), array([0.5]))
+    >>> low, high = effects.interval(0.95)
     >>> low.round(2), high.round(2)
     (array([0.02]), array([1.98]))
     """
 
-    values: FloatArray  # (n_units,) or (n_units, n_doses)
-    errors: FloatArray  # the same shape
-    degrees: FloatArray  # the same shape: of freedom of the standard errors
-    roots: FloatArray = field(repr=False)  # (n_units, n_doses, n_functions), of the covariance
+    differences: Differences  # of shape (n_units,) or (n_units, n_doses)
     shown: Shown = field(default=lambda values: values, repr=False)
     limits: tuple[float, float] = (-np.inf, np.inf)  # that no effect lies beyond
 
     @property
-    def estimate(self) -> Any:
-        """Debiased effects, the centres of the intervals."""
-        return self.shown(self.values)
+    def values(self) -> Any:
+        """Debiased effects, the centres of the intervals: (n_units,) or (n_units, n_doses)."""
+        return self.shown(self.differences.values)
 
     @property
-    def standard_error(self) -> Any:
-        """Their standard errors."""
-        return self.shown(self.errors)
+    def standard_errors(self) -> Any:
+        """Their standard errors, of the same shape."""
+        return self.shown(self.differences.standard_errors)
 
     def interval(self, coverage: float = 0.95) -> tuple[Any, Any]:
         """Lower and upper ends, each effect on its own.
 
         Student's quantiles are used: a standard error is known from as many bags as there are.
         """
-        return self._ends(student_quantile(self.degrees, coverage))
+        return self._ends(student_quantile(self.differences.degrees, coverage))
 
     def band(self, coverage: float = 0.95) -> tuple[Any, Any]:
         """The same for all doses of a unit at once; over units each is on its own."""
-        apart = student_quantile(self.degrees, coverage)
-        if self.values.ndim == 1:
+        own = self.differences
+        apart = student_quantile(own.degrees, coverage)
+        if own.values.ndim == 1:
             return self._ends(apart)
-        together = band_quantiles(self.roots, np.median(self.degrees, axis=1), coverage)
+        together = band_quantiles(own.roots, np.median(own.degrees, axis=1), coverage)
         return self._ends(np.maximum(apart, together[:, None]))
 
     def _ends(self, quantile: FloatArray) -> tuple[Any, Any]:
         # An effect of a dose against itself is 0 for sure, also where nothing is known around it.
-        reach = np.where(self.errors > 0, quantile * self.errors, 0.0)
-        low = np.clip(self.values - reach, *self.limits)
-        high = np.clip(self.values + reach, *self.limits)
+        values, errors = self.differences.values, self.differences.standard_errors
+        reach = np.where(errors > 0, quantile * errors, 0.0)
+        low = np.clip(values - reach, *self.limits)
+        high = np.clip(values + reach, *self.limits)
         return self.shown(low), self.shown(high)
 
 
@@ -75,7 +77,7 @@ class BestDoses:
     """Doses that may be the best for a unit, by the differences between all doses of a grid."""
 
     doses: DoseArray  # (n_doses,) that were compared
-    estimate: Any  # (n_units,) dose with the best debiased outcome
+    values: Any  # (n_units,) dose with the best debiased outcome
     plausible: NDArray[np.bool_]  # (n_units, n_doses) not significantly worse than another dose
 
     def interval(self) -> tuple[FloatArray, FloatArray]:

@@ -75,7 +75,7 @@ def evaluate(
             {
                 "dose": own,
                 "predicted": uplift.predicted.tolist(),
-                "effect": uplift.effects.tolist(),
+                "effect": uplift.values.tolist(),
                 "standard_error": uplift.standard_errors.tolist(),
             }
         )

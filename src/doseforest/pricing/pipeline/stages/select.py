@@ -21,7 +21,7 @@ from doseforest.pricing.pipeline.spending import cost_shares
 from doseforest.pricing.pipeline.steps import HELD_OUT, SELECTION
 
 if TYPE_CHECKING:
-    from doseforest.evaluation.estimates import RowEstimate
+    from doseforest.evaluation.row_estimates import RowEstimate
     from doseforest.pricing.pipeline.config import PipelineConfig
     from doseforest.pricing.pipeline.steps import Step
 

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.base.intervals import normal_quantile
+from doseforest.base.estimates import Estimate
 
 ROUNDING = 1e-12  # a standard error below this share of what rows contribute is none
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RowEstimate:
+class RowEstimate(Estimate):
     """A number estimated from rows, with the influence of each row on it.
 
     The influences add up to about the error of the estimate: the sum of their squares (of their
@@ -34,25 +34,13 @@ class RowEstimate:
     1.0
     """
 
-    value: float
-    influence: FloatArray = field(repr=False)  # (n_rows,), 0 where a row has no part
-    clusters: IntArray | None = field(default=None, repr=False)  # (n_rows,) None: independent
+    standard_error: float = field(init=False)  # by the influences, see `influence_error`
+    degrees: float = field(default=np.inf, init=False)
+    influence: FloatArray  # (n_rows,), 0 where a row has no part
+    clusters: IntArray | None = None  # (n_rows,) None: independent
 
-    @property
-    def standard_error(self) -> float:
-        """By the influences, added up within groups; times G / (G - 1) for G of them.
-
-        Infinite where all that speaks is one row or one group: one draw has no spread.
-        """
-        sums = self.influence
-        n_drawn = int(np.count_nonzero(sums))
-        if self.clusters is not None:
-            sums = np.bincount(self.clusters, self.influence).astype(np.float64)
-            # Those of a single group add up to 0, but for rounding: count who speaks, not sums.
-            n_drawn = int(np.count_nonzero(np.bincount(self.clusters, self.influence != 0)))
-        if n_drawn == 1 or len(self.influence) == 1:
-            return float("inf")
-        return float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "standard_error", influence_error(self.influence, self.clusters))
 
     @property
     def p_value(self) -> float:
@@ -61,11 +49,6 @@ class RowEstimate:
         if error <= ROUNDING * max(abs(self.value), float(np.abs(self.influence).max(initial=0))):
             return 1.0 if self.value == 0 else 0.0
         return float(2 * ndtr(-abs(self.value) / error))
-
-    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Normal interval of the value."""
-        reach = normal_quantile(coverage) * self.standard_error
-        return self.value - reach, self.value + reach
 
     def minus(self, other: RowEstimate) -> RowEstimate:
         """Difference to another estimate from the same rows, paired row by row."""
@@ -80,10 +63,26 @@ class RowEstimate:
             self.value - other.value, self.influence - other.influence, self.clusters
         )
 
-    def __str__(self) -> str:
-        return f"{self.value:.4g} (s.e. {self.standard_error:.3g})"
 
-    __repr__ = __str__
+def influence_error(influence: FloatArray, clusters: IntArray | None = None) -> float:
+    """Standard error by influences, added up within groups; times G / (G - 1) for G of them.
+
+    Infinite where all that speaks is one row or one group: one draw has no spread.
+
+    Examples
+    --------
+    >>> influence_error(np.array([-0.5, 0.5]))
+    1.0
+    """
+    sums = influence
+    n_drawn = int(np.count_nonzero(sums))
+    if clusters is not None:
+        sums = np.bincount(clusters, influence).astype(np.float64)
+        # Those of a single group add up to 0, but for rounding: count who speaks, not sums.
+        n_drawn = int(np.count_nonzero(np.bincount(clusters, influence != 0)))
+    if n_drawn == 1 or len(influence) == 1:
+        return float("inf")
+    return float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
 
 
 def mean_of_rows(
