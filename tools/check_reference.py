@@ -55,8 +55,6 @@ NOT_YET = (
     "doseforest.base",
     "doseforest.baselines",
     "doseforest.datasets",
-    "doseforest.doses",
-    "doseforest.engine",
     "doseforest.estimator",
     "doseforest.evaluation",
     "doseforest.files",

@@ -165,18 +165,37 @@ class CurveEffects(ABC):
 
     @abstractmethod
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
-
-    def effect(self, X: Any, dose: Any, baseline: Any = 0.0) -> FloatArray:
-        """Theta: outcome at `dose` less outcome at `baseline`, shape (n_units,).
+        """Expected outcome of each unit at each dose.
 
         Parameters
         ----------
-        X : array of shape (n_units, n_features)
+        X : table of shape (n_units, n_features)
+            Units.
+        doses : array of shape (n_doses,) or (n_units, n_doses)
+            A grid for all units, or doses for each; with several components, these along the last
+            axis.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The curves.
+        """
+
+    def effect(self, X: Any, dose: Any, baseline: Any = 0.0) -> FloatArray:
+        """Effect theta of each unit: the outcome at `dose` less that at `baseline`.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
             Units.
         dose, baseline : float or array of shape (n_units,)
             One dose for all units, or one for each; where a dose has several components, a list
             of them, or an array of shape (n_units, n_components).
+
+        Returns
+        -------
+        array of shape (n_units,)
+            The effects, in units of the outcome.
         """
         n_units, width = len(X), self.n_components
         start = unit_doses(baseline, n_units, "baseline", width)
@@ -186,9 +205,19 @@ class CurveEffects(ABC):
         return difference
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
-        """Change of the outcome per unit of dose between two doses, shape (n_units,).
+        """Change of the outcome per unit of dose between two doses.
 
-        Doses of several components may differ in one of them.
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+        first, second : float or array of shape (n_units,)
+            The two doses, as in `effect`. Doses of several components may differ in one of them.
+
+        Returns
+        -------
+        array of shape (n_units,)
+            The changes, in units of the outcome per unit of dose.
         """
         n_units, width = len(X), self.n_components
         ends = unit_doses(second, n_units, "second", width)

@@ -48,6 +48,15 @@ class BaselineWarning(UserWarning):
 class DoseRange:
     """The doses from `low` to `high`.
 
+    Parameters
+    ----------
+    low : float
+        Lowest dose.
+    high : float
+        Highest dose.
+
+    Examples
+    --------
     >>> DoseRange(0.0, 10.0).contains(np.array([-0.1, 0.0, 10.0]))
     array([False,  True,  True])
     """
@@ -56,7 +65,20 @@ class DoseRange:
     high: float
 
     def contains(self, doses: FloatArray, slack: float = 0.0) -> NDArray[np.bool_]:
-        """Whether each dose lies in the range, widened by that share of its length at both ends."""
+        """Whether each dose lies in the range.
+
+        Parameters
+        ----------
+        doses : array
+            Doses, of any shape.
+        slack : float, default=0.0
+            Share of the length of the range by which both ends are widened.
+
+        Returns
+        -------
+        array of bool
+            One for each dose.
+        """
         margin = slack * (self.high - self.low)
         inside: NDArray[np.bool_] = (doses >= self.low - margin) & (doses <= self.high + margin)
         return inside
@@ -67,7 +89,18 @@ class DoseRange:
         return 1
 
     def clip(self, doses: FloatArray) -> FloatArray:
-        """Nearest doses in the range."""
+        """Nearest doses in the range.
+
+        Parameters
+        ----------
+        doses : array
+            Doses, of any shape.
+
+        Returns
+        -------
+        array
+            The doses, those outside moved to the nearer end.
+        """
         nearest: FloatArray = np.clip(doses, self.low, self.high)
         return nearest
 
@@ -207,11 +240,17 @@ def default_grid(
     dose : array of shape (n_rows,)
         Observed doses.
     n_points : int, default=20
-        Number of doses when they are not levels, at least 2.
+        Number of doses when they are not levels, at least 2. Raise it for curves with narrow
+        features; whatever is computed on the grid takes time in proportion.
     baseline : float, optional
-        A dose in the support.
+        A dose in the support that the grid must hold.
     weights : array of shape (n_rows,), optional
         Weights of the rows.
+
+    Returns
+    -------
+    array of shape (n_doses,)
+        The grid.
 
     Examples
     --------
@@ -240,6 +279,23 @@ def point_masses(dose: Any, threshold: float = 0.05, weights: Any = None) -> Flo
     the threshold, on either side. The others count as continuous when they have more than 20
     distinct values; a dose of few levels has no masses.
 
+    Parameters
+    ----------
+    dose : array of shape (n_rows,)
+        Observed doses.
+    threshold : float, default=0.05
+        Least share of the weight at a mass. Lower it to find smaller ones; doses that are merely
+        rounded may then count as masses.
+    weights : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+
+    Returns
+    -------
+    array of shape (n_masses,)
+        The doses with a mass.
+
+    Examples
+    --------
     >>> point_masses(np.append(np.zeros(30), np.linspace(0.1, 10.0, 70)))
     array([0.])
     >>> point_masses([0.0, 1.0, 2.0])

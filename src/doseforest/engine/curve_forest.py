@@ -41,71 +41,118 @@ from doseforest.engine.splits.split_statistics import SplitRecipe, StatisticRows
 
 
 class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A forest that splits by the distance between mean curves and predicts a curve for each row.
+    """An honest forest whose response is a curve: a value for every dose, predicted for each row.
+
+    Trees split where the mean curves of the two children differ most, by a distance over all doses,
+    so that one forest serves the whole curve. In an honest tree some rows choose the splits and
+    others fill the leaves. `GeneralizedCausalForest` is made of such forests; use this class for
+    responses that are curves already, such as doubly robust pseudo-outcomes.
 
     Parameters
     ----------
     n_trees : int, default=500
+        Number of trees. More trees lower the random part of predictions; beyond some hundred little
+        changes. Raise it when two seeds give curves that differ by more than matters, or when
+        `predict_oob` warns of rows that every tree has seen. Time of growth, time of predictions,
+        memory and the saved file grow in proportion.
     distance : str or callable, default="l2"
-        Distance between the mean curves of two children: "l1", "l2", "linf" as published,
-        "l1_squared", "l2_norm", "linf_squared", or a function of (left, right, quadrature).
+        Distance between the mean curves of two children, which splits maximise: "l1", "l2" and
+        "linf" as published, or "l1_squared", "l2_norm" and "linf_squared". "l2" weighs all doses;
+        take "linf" where curves differ at few doses only, and "l1" where curves are heavy-tailed.
+        A function of (left, right, quadrature) works too, is called from Python for every node, and
+        costs many times the time of a compiled distance.
     statistic : SplitRecipe, optional
-        What children are compared by, and how the columns of ``y`` are read: `SplitByMeans` by
-        default, `SplitByMeanSlopes`, `SplitByRatios`, `SplitByRatioSlopes` or `SplitByScores`.
+        What children are compared by, and how the columns of ``y`` are read. By default
+        `SplitByMeans`: mean curves. Take `SplitByMeanSlopes` where effects matter more than levels,
+        `SplitByRatios` or `SplitByRatioSlopes` where ``y`` holds numerators and denominators, and
+        `SplitByScores` where it holds the moments of a regression.
     guard : TreatmentGuard, optional
-        What the treatment must be like in both children; needs ``treatment`` in ``fit``. Of the
-        best splits of up to five features the first that passes is taken.
+        What the observed doses must be like in both children of a split; needs ``treatment`` in
+        ``fit``. Of the best splits of up to five features the first that passes is taken. Set it
+        where leaves would otherwise hold a single dose. Each node then sums more numbers, and trees
+        are smaller. By default no split is refused.
     min_node_size : int, default=20
-        Smallest number of growth rows in a leaf.
+        Smallest number of rows that grow a leaf. Lower it where there are many rows and the curves
+        change quickly with the features; raise it where outcomes are noisy. It is the first
+        parameter to tune: small leaves cost variance, time and memory, large ones cost detail.
     max_depth : int, optional
+        Greatest number of splits between the root and a leaf. By default ``min_node_size`` alone
+        ends growth. Set it to 2 or 3 for trees that people read; it costs detail.
     min_info_gain : float, default=0.0
-        A split must gain more than this.
+        A split must gain more than this, in the unit of the distance times rows. Raise it to stop
+        splits on noise; what is a large gain depends on the data, see the gains of `tree_text`.
     min_child_fraction : float, default=0.0
-        Smallest child as a share of its parent's rows.
+        Smallest child of a split, as a share of its parent's rows, at most 0.5. Raise it to about
+        0.05 for balanced trees, which inference assumes; splits that cut off a few extreme rows are
+        then lost.
     mtry : int, float or "sqrt", optional
-        Features that a split may use: a number, a share, or the root of their number. By default
-        all of them.
+        Features that a split may use: a number, a share of all, or the root of their number. By
+        default all of them. Lower it to make trees more different from each other and faster to
+        grow; with few features that matter, low values miss them in most nodes.
     mtry_scope : {"node", "tree"}, default="node"
-        Draw the features at every node, or once per tree as the paper does.
+        Draw the features anew at every node, or once for each tree, as the GCF paper does. With
+        "tree" the number of trees must be large enough for every set of features to occur.
     sampling : {"subsample", "bootstrap"}, default="subsample"
+        Trees see a share of the rows without repeats, or as many rows as there are with repeats.
+        Keep "subsample": intervals and honesty are made for it. "bootstrap" reproduces other
+        forests.
     sample_fraction : float, default=0.5
-        Share of the rows that a subsampled tree sees; a bootstrap draws as many as there are.
+        Share of the rows that a subsampled tree sees. Raise it for deeper trees and less bias, at
+        the cost of trees that resemble each other, of more rows that every tree has seen, and of
+        time. At most 0.5 with ``bag_size`` above 1.
     bag_size : int, default=1
-        Number of trees that share a half-sample (a little bag).
+        Number of trees in turn that draw from the same half of the rows, a little bag. 2 or more
+        make it possible to tell the variance of sampling from that of the trees, for intervals of
+        units; that takes more trees for the same precision.
     honesty : {"tree", "forest", "none"}, default="tree"
-        Split each tree's rows, or once all rows, into those that grow trees and those that fill
-        their leaves; or use every row for both.
+        Which rows grow trees and which fill the leaves. "tree" divides the rows of each tree,
+        "forest" divides all rows once, and "none" uses every row for both. Honest leaves do not
+        overfit the splits, at the cost of the rows they leave out; take "none" for other data than
+        pseudo-outcomes where only the prediction error counts.
     honesty_fraction : float, default=0.5
-        Share of the rows that grow.
+        Share of a tree's rows that grow it; the others fill the leaves. Raise it for finer trees,
+        lower it for steadier leaves.
     zeta : float, default=0.0
-        Weight of the positivity term; needs ``spread`` in ``fit``.
+        Weight of the positivity term, which rewards splits whose children keep the treatment
+        varied; needs ``spread`` in ``fit``. Raise it where some covariates nearly fix the dose; the
+        curves then differ less between leaves.
     positivity : {"conditional", "mixture"}, default="conditional"
-        See `doseforest.engine.splits.mean_statistic.mean_curve_statistic`.
+        How the positivity term measures variation: by the mean conditional variance of the dose, in
+        which case ``zeta`` has no unit, or by the variance of the mixture of conditional
+        distributions, the published reading, in which case ``zeta`` is in units of the gain.
     leaf_curve : LeafCurve, optional
-        How averaged leaf channels become a curve; by default they are the curve.
+        How the averaged channels of leaves become a curve. By default `MeanCurve`: they are the
+        curve. `RatioCurve` divides sums, `RidgeMoments` solves for coefficients.
     max_bins : int, default=64
-        Bins of a feature, at most 255; missing values have one more. Categories have a bin each,
-        beyond 1,023 the rarest share one.
+        Bins of a feature, at most 255; missing values have one more. Raise it where the place of a
+        split matters to the last percent; a split search takes time in proportion to the bins.
+        Categories have a bin each; beyond 1,023 the rarest share one.
     categorical_features : list of names or places, optional
         Columns of whole numbers that are codes of categories. Columns of text, and the categorical
-        types of pandas and polars, are categorical by themselves.
+        types of pandas and polars, are categorical by themselves. Splits on categories are by sets,
+        which costs more time than splits on numbers.
     n_jobs : int, optional
-        Threads; by default every core that the process may use. Never changes the result.
+        Number of threads; -1 for all cores. By default every core that the process may use. It
+        never changes the result.
     memory_limit : int, optional
-        Bytes that growth may take; by default what the machine or its container has left.
+        Bytes that growth may take; by default what the machine or its container has left. Lower it
+        on a shared machine: fewer trees grow at once, which takes longer and changes no result.
     progress : bool, optional
         Show a progress bar; by default on a terminal, for work over two seconds.
     random_state : int, RandomState or None, optional
+        Seed of the draws of rows and features. Give an int for the same forest again, on any number
+        of threads; by default every fit draws a new seed.
 
     Attributes
     ----------
     forest_ : Forest
-        The finished forest.
+        The finished forest: trees, leaves, and what is needed to predict.
     seconds_ : dict
-        Time of growth and of filling the leaves.
+        Seconds of growth and of filling the leaves.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only when X had names.
+        Number of features of X.
+    feature_names_in_ : array of str of shape (n_features,)
+        Names of the features; only where X had names.
     feature_importances_ : array of shape (n_features,)
         Share of each feature in the gains; `feature_importance` has options.
 
@@ -228,32 +275,42 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-            numpy, pandas or polars; NaN and null are missing values. Splits on categories are by
-            sets of them; categories that a node has not seen go with its missing values.
+            Features: a table of numpy, pandas or polars. NaN and null are missing values, which
+            splits send to the side where they gain more. Categories that a node has not seen go
+            with its missing values.
         y : array of shape (n_rows, n_doses) or (n_rows,)
-            The curve of each row on a grid of doses; trees split by it. With another
-            ``statistic``, the columns that it sums.
+            The curve of each row on a grid of doses; trees split by it. With another ``statistic``,
+            the columns that it reads.
         doses : array of shape (n_doses,), optional
-            The grid, ascending; it gives the curve points their trapezoid weights.
+            The grid, ascending; points of a curve then count by the trapezoid rule. Needed by
+            statistics of slopes. By default every point counts 1.
         quadrature : array of shape (n_doses,), optional
-            Weights of the curve points, in place of the grid's. Without either, 1 each.
+            Weights of the points of a curve, in place of those of ``doses``. Raise the weight of
+            doses at which differences matter more.
         leaf_channels : array of shape (n_rows, n_channels), optional
-            What leaves sum up; by default the curves.
+            What leaves average, for ``leaf_curve``; by default the curves.
         spread : array of shape (n_rows,) or (n_rows, 2), optional
-            Conditional variance of the treatment over its variance, or its first two moments;
-            for ``zeta`` above 0.
+            Conditional variance of the treatment over its variance, or with
+            ``positivity="mixture"`` its first two conditional moments; for ``zeta`` above 0.
         sample_weight : array of shape (n_rows,), optional
-            Scaled to mean 1. A weight below 1e-4 of the largest counts with fewer than three
-            digits, one below 1e-7 not at all.
+            Weights of the rows, scaled to mean 1; by default 1 each. A weight below 1e-4 of the
+            largest counts with fewer than three digits, one below 1e-7 not at all.
         groups : array of shape (n_rows,), optional
-            Rows of a group enter a tree, and a half of it, together.
-        row_ids : array of distinct integers, optional
-            Names of the rows; with them the order of the rows does not matter.
+            Labels of groups, such as customers with several rows. The rows of a group enter a tree,
+            and a half of it, together. By default every row is a group of its own.
+        row_ids : array of distinct integers of shape (n_rows,), optional
+            Names of the rows, by which they are drawn; with them the order of the rows does not
+            matter. By default their places.
         grows : array of bool of shape (n_rows,), optional
-            Rows that may grow trees; the others fill their leaves. Needs ``honesty="none"``, for
-            it takes the place of a drawn honest half.
+            Rows that may grow trees; the others fill the leaves. Needs ``honesty="none"``, for it
+            takes the place of a drawn half.
         treatment : array of shape (n_rows,), optional
             Observed doses, for a ``guard``.
+
+        Returns
+        -------
+        CurveForest
+            The same object, fitted.
         """
         self._validate_params()
         self._check_instances()
@@ -371,14 +428,34 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Curve of each row, shape (n_rows, n_doses); (n_rows,) when y was one-dimensional."""
+        """Predict the curve of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses), or (n_rows,) where ``y`` had one dimension
+            The curves.
+        """
         check_is_fitted(self)
         return self._shaped(self.forest_.predict(X, n_jobs=self.n_jobs))
 
     def predict_oob(self, X: Any) -> FloatArray:
-        """Curves of the training rows from the trees that did not see them.
+        """Predict the training rows, each by the trees that did not see it.
 
-        X is the table that was given to ``fit``, in the same order.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The table that was passed to ``fit``, in the same order.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses), or (n_rows,) where ``y`` had one dimension
+            The curves. A row that every tree has seen gets the overall mean, with an
+            `UnseenRowsWarning`.
         """
         check_is_fitted(self)
         table, ids = self._training_table(X)
@@ -386,20 +463,52 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         return self._shaped(curves)
 
     def average_oob(self, X: Any) -> FloatArray:
-        """Leaf channels of the training rows averaged over the trees that did not see them."""
+        """Average the leaf channels of the training rows over the trees that did not see them.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The table that was passed to ``fit``, in the same order.
+
+        Returns
+        -------
+        array of shape (n_rows, n_channels)
+            The averages, of which ``leaf_curve`` makes curves.
+        """
         check_is_fitted(self)
         table, ids = self._training_table(X)
         return self.forest_.average_oob(table, row_ids=ids, n_jobs=self.n_jobs)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
-        """Leaf number of each row in each tree, shape (n_rows, n_trees)."""
+        """Find the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+
+        Returns
+        -------
+        array of int of shape (n_rows, n_trees)
+            Numbers of the leaves, counted over the whole forest.
+        """
         check_is_fitted(self)
         return self.forest_.apply(X, n_jobs=self.n_jobs)
 
     def forest_weights(self, X: Any) -> sparse.csr_array:
-        """Weights alpha_i(x) of the training rows for each row of X, sparse (n_rows, n_training).
+        """Weights alpha_i(x) that the forest gives to the training rows.
 
-        The averaged leaf channels of a row are its weights times the training rows' channels.
+        The averaged leaf channels of a row are its weights times the channels of the training rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_training_rows)
+            The weights; each line adds up to 1.
         """
         check_is_fitted(self)
         filling = self._training if self._fills is None else self._training.where(self._fills)
@@ -411,7 +520,13 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         return sparse.csr_array((weights.data, columns, weights.indptr), shape=shape)
 
     def save(self, path: str | Path) -> None:
-        """Write the forest to one file; `doseforest.load_forest` reads it."""
+        """Write the forest to one file, which `doseforest.load_forest` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         check_is_fitted(self)
         self.forest_.save(path)
 

@@ -28,25 +28,69 @@ class UnseenRowsWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest(ForestViews):
-    """A grown forest of curves.
+    """A grown forest of curves: its trees, and what their leaves hold.
 
-    Made by `CurveForest.fit` or `load_forest`; all methods are safe to call from many threads.
+    `CurveForest.fit` and `load_forest` make it. All methods are safe to call from many threads.
+
+    Attributes
+    ----------
+    nodes : array of shape (n_nodes,)
+        Records of all nodes, tree after tree, breadth-first in each.
+    gains : array of shape (n_nodes,)
+        Gain of each split; 0 at leaves.
+    roots : array of int of shape (n_trees,)
+        Place of each tree's root in ``nodes``.
+    leaf_sums : array of shape (n_leaves, n_channels)
+        Weighted sums of the leaf channels.
+    leaf_weights : array of shape (n_leaves,)
+        Weight of the rows of each leaf; 0 only where a whole tree is empty.
+    fallback : array of shape (n_channels,)
+        Mean of the leaf channels over all rows, for rows that no tree can answer.
+    plan : SamplingPlan
+        How trees drew their rows, for predictions out of bag.
+    leaf_curve : LeafCurve
+        How averaged channels become curves.
+    n_features : int
+        Number of features.
+    n_training_rows : int
+        Number of rows that the forest was fitted on.
+    feature_names : tuple of str or None
+        Names of the features, where the training table had them.
+    doses : tuple of float or None
+        What the columns of a curve stand for, where ``fit`` was given the doses.
+    categories : dict
+        Labels of each categorical feature, by its place.
+    category_sets : array of shape (n_sets, 4 or 16)
+        Bins that go left at splits on categories, as bits.
+    n_trees : int
+        Number of trees.
+    n_leaves : int
+        Number of leaves over all trees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from doseforest import CurveForest
+    >>> x = np.arange(200.0)[:, None]
+    >>> forest = CurveForest(20, random_state=0).fit(x, np.where(x < 100, 1.0, 3.0)).forest_
+    >>> forest.n_trees, forest.predict([[10.0], [190.0]]).ravel().round(1)
+    (20, array([1. , 2.9]))
     """
 
-    nodes: Array  # (n_nodes,) NODE_DTYPE, tree after tree, breadth-first in each
-    gains: FloatArray  # (n_nodes,) gain of each split, 0 at leaves
+    nodes: Array  # (n_nodes,)
+    gains: FloatArray  # (n_nodes,)
     roots: IntArray  # (n_trees,)
     leaf_sums: NDArray[np.float32]  # (n_leaves, n_leaf_channels)
-    leaf_weights: NDArray[np.float32]  # (n_leaves,); 0 only where a whole tree is empty
-    fallback: FloatArray  # (n_leaf_channels,) mean over all rows
+    leaf_weights: NDArray[np.float32]  # (n_leaves,)
+    fallback: FloatArray  # (n_leaf_channels,)
     plan: SamplingPlan
     leaf_curve: LeafCurve
     n_features: int
     n_training_rows: int
     feature_names: tuple[str, ...] | None = None
-    doses: tuple[float, ...] | None = None  # what the columns of a curve stand for
-    categories: Categories = field(default_factory=dict)  # labels of the categorical features
-    category_sets: SetArray = field(default_factory=no_sets)  # (n_sets, 4 or 16) bins that go left
+    doses: tuple[float, ...] | None = None
+    categories: Categories = field(default_factory=dict)
+    category_sets: SetArray = field(default_factory=no_sets)  # (n_sets, 4 or 16)
 
     @property
     def n_trees(self) -> int:
@@ -64,33 +108,82 @@ class Forest(ForestViews):
         return len(self.leaf_weights)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Curve of each row, shape (n_rows, n_doses)."""
+        """Predict the curve of each row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+        n_jobs : int, optional
+            Number of threads; by default all cores. It never changes the result.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses)
+            The curves.
+        """
         table = self.checked_table(X)
         n_threads = thread_count(n_jobs) if table.n_rows > 1 else 1
         averages = self._average(table, None, n_threads)[0]
         return self.leaf_curve.solve(averages, self.fallback, n_threads)
 
     def predict_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
-        """Curves of training rows from the trees that did not see them.
+        """Predict training rows, each by the trees that did not see it.
 
-        A row that every tree has seen gets the overall mean, and a warning.
+        A row that every tree has seen gets the overall mean, with an `UnseenRowsWarning`.
 
         Parameters
         ----------
-        X : table of the training rows, or some of them
+        X : table of shape (n_rows, n_features)
+            The training rows, or some of them.
         row_ids : array of shape (n_rows,), optional
-            What the rows were drawn by: the ids given to ``fit``, or, when groups were given, the
+            What the rows were drawn by: the ids that were passed to ``fit``, or with groups the
             rank of each row's group among the sorted groups. By default 0, 1, 2, …
+        n_jobs : int, optional
+            Number of threads; by default all cores.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses)
+            The curves.
         """
         averages = self.average_oob(X, row_ids=row_ids, n_jobs=n_jobs)
         return self.leaf_curve.solve(averages, self.fallback, thread_count(n_jobs))
 
     def average(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Leaf channels averaged over the trees, shape (n_rows, n_leaf_channels)."""
+        """Average the leaf channels of each row over the trees.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+        n_jobs : int, optional
+            Number of threads; by default all cores.
+
+        Returns
+        -------
+        array of shape (n_rows, n_channels)
+            The averages, of which ``leaf_curve`` makes curves.
+        """
         return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
 
     def average_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
-        """Leaf channels averaged over the trees that did not see a row; see `predict_oob`."""
+        """Average the leaf channels over the trees that did not see a row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            The training rows, or some of them.
+        row_ids : array of shape (n_rows,), optional
+            What the rows were drawn by, as in `predict_oob`.
+        n_jobs : int, optional
+            Number of threads; by default all cores.
+
+        Returns
+        -------
+        array of shape (n_rows, n_channels)
+            The averages.
+        """
         table = self.checked_table(X)
         ids = np.arange(table.n_rows) if row_ids is None else np.asarray(row_ids)
         if ids.shape != (table.n_rows,):
@@ -112,7 +205,20 @@ class Forest(ForestViews):
         return averages
 
     def apply(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Leaf of each row in each tree, (n_rows, n_trees), numbered over the whole forest."""
+        """Find the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows with the features of the training table.
+        n_jobs : int, optional
+            Number of threads; by default all cores.
+
+        Returns
+        -------
+        array of int of shape (n_rows, n_trees)
+            Numbers of the leaves, counted over the whole forest.
+        """
         table = self.checked_table(X)
         leaves = np.empty((table.n_rows, self.n_trees), np.int32)
         for first, block in table.blocks():
@@ -128,11 +234,28 @@ class Forest(ForestViews):
         return leaves
 
     def save(self, path: str | Path) -> None:
-        """Write the forest to one file, atomically; see `load_forest`."""
+        """Write the forest to one file, which `doseforest.load_forest` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         late("doseforest.files.forest_file:save_forest")(self, path)
 
     def checked_table(self, X: Any) -> BlockSource:
-        """Queries as blocks of rows with the features of the training table."""
+        """Check a table of rows and cut it into blocks that trees can read.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows; columns with names are put in the order of the training table.
+
+        Returns
+        -------
+        BlockSource
+            Blocks of rows, with categories as the codes of the forest.
+        """
         table = as_table(
             X, expected_names=self.feature_names, with_categories=bool(self.categories)
         )
@@ -145,7 +268,13 @@ class Forest(ForestViews):
         return recoded(table, self.categories)
 
     def tree_depths(self) -> IntArray:
-        """Depth of each tree; 0 for a lone leaf."""
+        """Depth of each tree.
+
+        Returns
+        -------
+        array of int of shape (n_trees,)
+            Number of splits above the deepest leaf; 0 for a lone leaf.
+        """
         depths: IntArray = np.maximum.reduceat(node_depths(self.nodes, self.roots), self.roots)
         return depths
 

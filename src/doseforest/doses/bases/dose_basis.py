@@ -52,27 +52,94 @@ DoseFunction = Callable[[FloatArray], Any]
 
 
 class FittedBasis(Protocol):
-    """Functions of the dose, the first of them the constant 1; they never change."""
+    """Functions of the dose, the first of them the constant 1; they never change.
+
+    Examples
+    --------
+    >>> basis = Indicators().fit([0, 1, 1])
+    >>> basis.n_functions, basis.evaluate([0.0, 1.0]).tolist()
+    (2, [[1.0, 1.0], [1.0, 0.0]])
+    """
 
     @property
     def n_functions(self) -> int:
         """Number of functions, the constant B_0 included."""
 
     def evaluate(self, doses: Any) -> FloatArray:
-        """Values of the functions, (n, n_functions)."""
+        """Values of the functions.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,)
+            Doses.
+
+        Returns
+        -------
+        array of shape (n_doses, n_functions)
+            The values, the constant first.
+        """
 
     def derivative(self, doses: Any) -> FloatArray:
-        """Derivatives by the dose, (n, n_functions); TypeError where there are none."""
+        """Derivatives of the functions by the dose.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,)
+            Doses.
+
+        Returns
+        -------
+        array of shape (n_doses, n_functions)
+            The derivatives.
+
+        Raises
+        ------
+        TypeError
+            Where the functions have none.
+        """
 
     def to_json(self) -> dict[str, Any]:
-        """Return the basis as plain values; TypeError where that cannot be."""
+        """Describe the basis by plain values, for a file.
+
+        Returns
+        -------
+        dict
+            ``kind``, and the fields by name.
+
+        Raises
+        ------
+        TypeError
+            Where a file cannot hold it.
+        """
 
 
 class DoseBasis(Protocol):
-    """A recipe for functions of the dose."""
+    """A recipe for functions of the dose, which `fit` makes from the observed doses.
+
+    Examples
+    --------
+    >>> class Root:
+    ...     def fit(self, dose, weights=None):
+    ...         return UserFunctions([np.sqrt]).fit(dose, weights)
+    >>> Root().fit([0.0, 1.0, 4.0]).evaluate([4.0])
+    array([[1., 2.]])
+    """
 
     def fit(self, dose: Any, weights: Any = None) -> FittedBasis:
-        """Make the functions from the observed doses (n_rows,) and the weights of the rows."""
+        """Make the functions from the observed doses.
+
+        Parameters
+        ----------
+        dose : array of shape (n_rows,)
+            Observed doses.
+        weights : array of shape (n_rows,), optional
+            Weights of the rows; by default 1 each.
+
+        Returns
+        -------
+        FittedBasis
+            Functions that no longer change.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,18 +29,44 @@ _TRIED = 2.0 ** np.arange(-2, 3.25, 0.25)
 
 @dataclass(frozen=True, slots=True)
 class BandwidthChoice:
-    """A bandwidth chosen among candidates, with what each of them scored."""
+    """A bandwidth chosen among candidates, with the risk of each.
+
+    Attributes
+    ----------
+    bandwidth : float
+        The candidate of least risk.
+    candidates : array of shape (n_candidates,)
+        Bandwidths that were compared, ascending.
+    risks : array of shape (n_candidates,)
+        Leave-one-out mean squared error of each.
+
+    Examples
+    --------
+    >>> dose = np.linspace(0, 1, 100)
+    >>> loo_bandwidth(dose, dose, "gaussian", [0.1, 0.2]).candidates
+    array([0.1, 0.2])
+    """
 
     bandwidth: float
-    candidates: FloatArray  # (n_candidates,), ascending
-    risks: FloatArray  # (n_candidates,) leave-one-out mean squared errors
+    candidates: FloatArray  # (n_candidates,)
+    risks: FloatArray  # (n_candidates,)
 
 
 def canonical_bandwidth(kernel: str | Kernel) -> float:
     """Factor (R / m2^2)^(1/5), with which bandwidths of different kernels smooth alike.
 
-    R is the roughness and m2 the second moment: h over this factor trades bias against variance
-    in the same way for every kernel.
+    R is the roughness and m2 the second moment: h over this factor trades bias against variance in
+    the same way for every kernel.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        A name in `KERNELS`, or a kernel with a bandwidth.
+
+    Returns
+    -------
+    float
+        The factor.
 
     Examples
     --------
@@ -62,7 +88,22 @@ def rule_of_thumb(dose: Any, kernel: str | Kernel, weights: Any = None) -> float
     With weights the standard deviation and the quartiles are weighted and n is the effective
     sample (sum w)^2 / sum w^2. Where half of the rows or more share one dose, the quartiles may
     coincide: then the standard deviation counts alone. The exact match has no use for a
-    bandwidth and gets 1; so do doses of several components, see `product_kernels`.
+    bandwidth and gets 1; so do doses of several components, for which it is a multiple of each
+    component's own width.
+
+    Parameters
+    ----------
+    dose : array of shape (n_rows,)
+        Observed doses.
+    kernel : str or Kernel
+        A name in `KERNELS`, or a kernel.
+    weights : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+
+    Returns
+    -------
+    float
+        The bandwidth, in units of the dose.
 
     Examples
     --------
@@ -111,16 +152,23 @@ def loo_bandwidth(
 
     Parameters
     ----------
-    dose, outcome : array (n_rows,)
+    dose, outcome : array of shape (n_rows,)
         Doses T_i and (pseudo-)outcomes psi_i observed at them.
     kernel : str or Kernel
-        A name in KERNELS or an object with the members of `Kernel`.
-    candidates : array (n_candidates,), optional
+        A name in `KERNELS` or an object with the members of `Kernel`.
+    candidates : array of shape (n_candidates,), optional
         Bandwidths to choose from; by default 21, from a quarter to eight times the rule of thumb.
-    weights : array (n_rows,), optional
-        Row weights r; ones by default.
-    degree : {1, 0}
-        Local lines or local constants.
+        Time is proportional to their number.
+    weights : array of shape (n_rows,), optional
+        Row weights r; by default 1 each.
+    degree : {1, 0}, default=1
+        Local lines or local constants. Lines follow the curve at the ends of the doses; constants
+        are steadier where rows are few.
+
+    Returns
+    -------
+    BandwidthChoice
+        The bandwidth, and the risk of every candidate.
 
     Examples
     --------

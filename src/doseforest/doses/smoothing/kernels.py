@@ -18,7 +18,16 @@ from doseforest.base.dtypes import FloatArray
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A symmetric kernel k(u): frozen, without state."""
+    """A symmetric kernel k(u) of the scaled difference u between two doses.
+
+    A new one is a frozen class with these members, passed as ``kernel``; `PolynomialKernel` is an
+    example.
+
+    Examples
+    --------
+    >>> isinstance(PolynomialKernel("quartic", degree=2), Kernel)
+    True
+    """
 
     @property
     def name(self) -> str:
@@ -45,13 +54,51 @@ class Kernel(Protocol):
         """Whether `derivative` exists at every u."""
 
     def value(self, u: FloatArray) -> FloatArray:
-        """Weights k(u)."""
+        """Weights k(u).
+
+        Parameters
+        ----------
+        u : array
+            Differences over the bandwidth, of any shape.
+
+        Returns
+        -------
+        array
+            A weight for each.
+        """
 
     def derivative(self, u: FloatArray) -> FloatArray:
-        """Slopes k'(u); raises ValueError where `differentiable` is false."""
+        """Slopes k'(u).
+
+        Parameters
+        ----------
+        u : array
+            Differences over the bandwidth, of any shape.
+
+        Returns
+        -------
+        array
+            A slope for each.
+
+        Raises
+        ------
+        ValueError
+            Where `differentiable` is false.
+        """
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Integral of k over [low, high]; either end may be infinite."""
+        """Integral of k over an interval.
+
+        Parameters
+        ----------
+        low, high : array
+            Ends of the intervals; either may be infinite.
+
+        Returns
+        -------
+        array
+            An integral for each interval.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +141,14 @@ class GaussianKernel:
 @dataclass(frozen=True, slots=True)
 class PolynomialKernel:
     """The kernel c (1 - u^2)^degree on [-1, 1], with c such that it integrates to 1.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the kernel.
+    degree : int
+        0 is uniform, 1 Epanechnikov, 2 biweight. Higher degrees are smoother and narrower at the
+        same bandwidth; from 2 on there is a derivative.
 
     Examples
     --------

@@ -13,18 +13,62 @@ from doseforest.base.dtypes import FloatArray
 
 
 class LeafCurve(Protocol):
-    """Turns averaged leaf channels into a curve."""
+    """How averaged leaf channels become a curve.
+
+    A new one is a frozen dataclass with these members, passed as ``leaf_curve``, and a line in
+    `LEAF_CURVES` where files should hold it.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the form in files.
+
+    Examples
+    --------
+    >>> class Doubled(MeanCurve):
+    ...     def solve(self, averages, fallback, n_threads):
+    ...         return 2 * averages
+    >>> Doubled().solve(np.array([[1.0, 2.0]]), np.zeros(2), 1)
+    array([[2., 4.]])
+    """
 
     kind: ClassVar[str]
 
     def check_width(self, n_channels: int) -> None:
-        """Raise ValueError unless leaves of this many channels can be turned into curves."""
+        """Raise ValueError unless leaves of this many channels can be turned into curves.
+
+        Parameters
+        ----------
+        n_channels : int
+            Columns of ``leaf_channels``, or of ``y`` without them.
+        """
 
     def solve(self, averages: FloatArray, fallback: FloatArray, n_threads: int) -> FloatArray:
-        """Curves of queries from their averages (n, n_channels); `fallback` is the mean of all."""
+        """Make curves of averaged channels.
+
+        Parameters
+        ----------
+        averages : array of shape (n_rows, n_channels)
+            Leaf channels of each row, averaged over the trees.
+        fallback : array of shape (n_channels,)
+            Mean of the channels over all training rows.
+        n_threads : int
+            Threads that may be used.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses)
+            The curves.
+        """
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form as plain values."""
+        """Describe the form by plain values, for a file.
+
+        Returns
+        -------
+        dict
+            ``kind``, and the fields by name.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +102,14 @@ MOST_SHRINKAGE = 1e100  # multiples of averages beyond it overflow
 class RatioCurve:
     """Numerators over denominators, summed over the forest before they are divided.
 
-    The first half of the channels are numerators, the second half denominators. ``shrinkage`` adds
-    that multiple of the averages over all rows to both, so that a query with next to no
-    denominator gets the overall ratio.
+    The first half of the channels are numerators, the second half denominators.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.0
+        Multiple of the averages over all rows that is added to numerators and denominators. Raise
+        it where denominators come close to zero, as with kernel weights at rare doses: such curves
+        are drawn to the overall ratio, which is a bias where there is little data.
 
     Examples
     --------
@@ -109,6 +158,12 @@ class RidgeMoments:
 
     The channels are the upper triangle of M, row by row, then v: for k coefficients
     ``k (k + 1) / 2 + k`` of them. A direction without information gets the coefficient 0.
+
+    Parameters
+    ----------
+    penalty : tuple of float
+        Penalty of each coefficient, not negative. Raise one to draw its coefficient to 0, which
+        lowers the variance of curves and costs bias.
 
     Examples
     --------

@@ -90,8 +90,8 @@ class ForestViews:
     def tree_text(self, tree: int = 0, *, max_depth: int | None = 5, precision: int = 3) -> str:
         """Write a tree line by line: splits with their two sides below, leaves with their curves.
 
-        A leaf's weight is that of the rows that fill it: their number when rows have no weights.
-        A split below which nothing is shown tells how many leaves are there, and their mean curve.
+        A leaf's weight is that of the rows that fill it: their number when rows have no weights. A
+        split below which nothing is shown has the number of its leaves, and their mean curve.
 
         Parameters
         ----------
@@ -101,6 +101,11 @@ class ForestViews:
             Depth of the deepest nodes that are written, 0 for the root; None for all.
         precision : int, default=3
             Digits of thresholds, gains and curves.
+
+        Returns
+        -------
+        str
+            The lines.
         """
         return tree_text(self._inspected, tree, max_depth=max_depth, precision=precision)
 
@@ -114,8 +119,8 @@ class ForestViews:
     ) -> Any:
         """Draw a tree with matplotlib: a box for each node, and the curve over the doses in leaves.
 
-        Rows that satisfy a split go left. Curves of all leaves share one scale, told in the title;
-        see `tree_text` for the rest.
+        Rows that satisfy a split go left. Curves of all leaves share one scale, written in the
+        title; see `tree_text` for the rest.
 
         Parameters
         ----------
@@ -130,12 +135,13 @@ class ForestViews:
 
         Returns
         -------
-        The axes; ``ax.figure.savefig("tree.png")`` writes the picture.
+        matplotlib axes
+            ``ax.figure.savefig("tree.png")`` writes the picture.
 
         Raises
         ------
         ImportError
-            matplotlib is missing; ``pip install doseforest[plot]`` has it.
+            Where matplotlib is missing: ``pip install "doseforest[plot]"``.
         """
         return late("doseforest.report.tree_plot:plot_tree")(
             self._inspected, tree, max_depth=max_depth, precision=precision, ax=ax

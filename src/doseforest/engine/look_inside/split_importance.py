@@ -22,6 +22,13 @@ MEASURES = ("gain", "count")
 class FeatureImportance:
     """Importance of each feature of a forest.
 
+    Attributes
+    ----------
+    values : array of shape (n_features,)
+        Shares, not negative, adding up to 1; all 0 without any split.
+    names : tuple of str or None
+        Names of the features, where the training table had them.
+
     Examples
     --------
     >>> importance = FeatureImportance(np.array([0.25, 0.75]), ("age", "income"))
@@ -29,11 +36,17 @@ class FeatureImportance:
     [('income', 0.75), ('age', 0.25)]
     """
 
-    values: FloatArray  # (n_features,) not negative, adding up to 1; all 0 without any split
-    names: tuple[str, ...] | None  # of the features, where the training table had names
+    values: FloatArray  # (n_features,)
+    names: tuple[str, ...] | None
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and values, the most important first; x[0] stands for a feature without a name."""
+        """Names and values, the most important first.
+
+        Returns
+        -------
+        list of (str, float)
+            Features; x[0] stands for the first one where features have no names.
+        """
         order = np.argsort(-self.values, kind="stable")
         return [(feature_label(self.names, int(f)), float(self.values[f])) for f in order]
 

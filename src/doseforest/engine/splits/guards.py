@@ -26,17 +26,22 @@ from doseforest.engine.growth.frontier import Splits
 class TreatmentGuard:
     """What the observed doses of both children of a split must be like.
 
+    Of the two conditions at least one must be set. The stricter they are, the larger the leaves.
+
     Parameters
     ----------
     min_effective_rows : float, optional
         Least effective kernel sample (sum K)^2 / sum K^2, K = K_h(T_i - t) times the row's weight,
-        at every dose t of the ``doses`` of fit.
+        at every dose t of the ``doses`` of fit. Set it, to 5 or 10, where leaves are filled by
+        kernels over the dose; nodes then sum two channels more for each dose. By default there is
+        none.
     min_treatment_variance : float, optional
-        Least variance of the treatment, as a share of its variance over all rows.
+        Least variance of the treatment in a child, as a share of its variance over all rows. Set
+        it, to 0.1 or so, where leaves regress on the dose. By default there is none.
     kernel : str or Kernel, default="epanechnikov"
-        Of the effective sample; a name in `doseforest.doses.smoothing.kernels.KERNELS` or a kernel.
+        Kernel of the effective sample: a name in `doseforest.doses.KERNELS`, or a kernel.
     bandwidth : float, optional
-        By default the rule of thumb over all rows.
+        Bandwidth of the kernel, in units of the dose; by default the rule of thumb over all rows.
 
     Examples
     --------
@@ -64,14 +69,40 @@ class TreatmentGuard:
             given_bandwidth(self.bandwidth)
 
     def n_channels(self, n_doses: int) -> int:
-        """Channels of the fitted guard, for counting memory."""
+        """Count the channels of the fitted guard, to plan memory.
+
+        Parameters
+        ----------
+        n_doses : int
+            Number of doses of the grid.
+
+        Returns
+        -------
+        int
+            Number of channels.
+        """
         by_dose = 0 if self.min_effective_rows is None else 2 * n_doses
         return by_dose + (0 if self.min_treatment_variance is None else 3)
 
     def fit(
         self, treatment: FloatArray | None, doses: FloatArray | None, weights: ChannelArray | None
     ) -> SplitGuard:
-        """Make the channels of rows with these doses, at a grid of doses."""
+        """Make the channels of rows with these doses.
+
+        Parameters
+        ----------
+        treatment : array of shape (n_rows,)
+            Observed doses.
+        doses : array of shape (n_doses,) or None
+            Doses at which the effective sample counts.
+        weights : array of shape (n_rows,) or None
+            Weights of the rows.
+
+        Returns
+        -------
+        SplitGuard
+            The channels, and what their sums over a child must fulfil.
+        """
         if treatment is None:
             raise ValueError(
                 "The 'treatment' parameter of fit must be given when CurveForest has a 'guard'. "

@@ -33,7 +33,8 @@ class SplitByRatios:
     ----------
     least_share : float, default=0.001
         A dose at which the mean denominator of either child is no more than this share of that of
-        all rows contributes nothing: there is no regression to compare.
+        all rows contributes nothing: there is no regression to compare. Raise it where splits chase
+        doses that a child hardly has; doses with little data then count less.
 
     Examples
     --------
@@ -68,14 +69,15 @@ class SplitByRatios:
 
 @dataclass(frozen=True, slots=True)
 class SplitByRatioSlopes:
-    """Children are compared by the derivative of their kernel regressions: PDRF, GCF section 3.
+    """Children are compared by the slopes of their kernel regressions: PDRF, GCF section 3.
 
     Parameters
     ----------
     derivative : bool, default=True
         Take the derivative in closed form: ``y`` holds the columns KY, K and their derivatives in
-        the dose K'Y, K', in this order. Without, ``y`` holds KY and K, and slopes between
-        neighbouring ``doses`` are taken, as kernels without a derivative need.
+        the dose K'Y, K', in this order. With False, ``y`` holds KY and K, and slopes between
+        neighbouring ``doses`` are taken, as kernels without a derivative need; that halves the
+        columns and blurs the slope over the gap.
     least_share : float, default=0.001
         As in `SplitByRatios`; a slope needs both of its doses.
 

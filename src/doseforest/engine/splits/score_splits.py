@@ -28,17 +28,20 @@ from doseforest.engine.splits.split_statistics import (
 class SplitByScores:
     """Children are compared by their mean scores in the regression of their parent.
 
-    ``y`` holds packed moments, as `moment_channels` of corrections/ makes them and `RidgeMoments`
-    reads them: the upper triangle of B B' by rows, then B e. With M and v a node's means of both,
-    A = M + diag(penalty) and beta = A^-1 v, the score of a row is A^-1 B (e - B' beta).
+    ``y`` holds packed moments, as `RidgeMoments` reads them: the upper triangle of B B' by rows,
+    then B e, for functions B of the dose and a residual e. With M and v a node's means of both, A =
+    M + diag(penalty) and beta = A^-1 v, the score of a row is A^-1 B (e - B' beta). With the dose
+    as the one function this grows a linear causal forest.
 
     Parameters
     ----------
-    penalty : sequence of floats
-        One for each function, as in `RidgeMoments`.
+    penalty : sequence of float
+        Penalty of each function, as in `RidgeMoments`. Raise it where nodes are small or functions
+        nearly collinear; scores then see less of their differences.
     functions : array of shape (n_doses, n_functions), optional
         The functions at the ``doses`` of fit: scores are then compared as curves, in the metric of
-        the doses. By default coefficient by coefficient.
+        the doses, which takes time in proportion to the doses. By default they are compared
+        coefficient by coefficient.
 
     Examples
     --------

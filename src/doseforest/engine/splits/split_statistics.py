@@ -29,20 +29,58 @@ STATISTIC_CODES: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class StatisticRows:
-    """What a recipe makes a statistic of, checked."""
+    """Columns, weights and settings of which a recipe makes a statistic, checked.
 
-    values: Array  # (n_rows, n_columns), the y of fit
-    doses: FloatArray | None  # (n_doses,), ascending
-    quadrature: FloatArray  # (n_points,) weights of the points at which children are compared
+    Attributes
+    ----------
+    values : array of shape (n_rows, n_columns)
+        The ``y`` of fit.
+    doses : array of shape (n_doses,) or None
+        The grid, ascending.
+    quadrature : array of shape (n_points,)
+        Weights of the points at which children are compared.
+    distance : str or callable
+        The ``distance`` of the forest.
+    weights : array of shape (n_rows,) or None
+        Weights of the rows, of mean 1.
+    spread : array of shape (n_rows, 1 or 2) or None
+        The ``spread`` of fit.
+    zeta : float
+        Weight of the positivity term.
+    positivity : {"conditional", "mixture"}
+        How that term measures variation.
+
+    Examples
+    --------
+    >>> rows = StatisticRows(np.eye(2), doses=None, quadrature=np.ones(2), distance="l2")
+    >>> rows.zeta
+    0.0
+    """
+
+    values: Array  # (n_rows, n_columns)
+    doses: FloatArray | None  # (n_doses,)
+    quadrature: FloatArray  # (n_points,)
     distance: str | DistanceFunction
-    weights: ChannelArray | None = None  # (n_rows,) of mean 1
+    weights: ChannelArray | None = None  # (n_rows,)
     spread: Array | None = None  # (n_rows, 1 or 2)
     zeta: float = 0.0
     positivity: Positivity = "conditional"
 
 
 class SplitStatistic(Protocol):
-    """Channels of the rows and how a split is judged by their sums."""
+    """Channels of the rows, and how a split is scored by their sums.
+
+    A `SplitRecipe` makes it. Growth sums the channels over the rows of a node, bin by bin, and asks
+    for the curves of the two children of every cut.
+
+    Examples
+    --------
+    >>> from doseforest.engine import SplitByMeans
+    >>> values = np.array([[0.0, 1.0], [0.0, 3.0]])
+    >>> rows = StatisticRows(values, doses=None, quadrature=np.ones(2), distance="l2")
+    >>> SplitByMeans().lay_out(rows).quadrature
+    array([1., 1.])
+    """
 
     @property
     def channels(self) -> ChannelArray:
@@ -65,35 +103,146 @@ class SplitStatistic(Protocol):
         """A gain below this, per row of the node, is rounding noise."""
 
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
-        """Return the compiled form, for a distance of the table."""
+        """Make the compiled form, for a distance that `CURVE_DISTANCES` has.
+
+        Parameters
+        ----------
+        min_rows : int
+            Smallest number of rows of a child.
+        min_fraction : float
+            Smallest child as a share of its parent's rows.
+
+        Returns
+        -------
+        SplitRule
+            The rule, for the compiled core.
+        """
 
     def child_curves(
         self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Curves of the children of each cut, (n_cuts, n_points), from the sums on the left."""
+        """Curves of the two children of each cut.
+
+        Parameters
+        ----------
+        left : array of shape (n_cuts, n_channels)
+            Sums of the channels over the left children.
+        left_weight : array of shape (n_cuts,)
+            Weights of the left children.
+        total : array of shape (n_channels,)
+            Sums over the node.
+        total_weight : float
+            Weight of the node.
+
+        Returns
+        -------
+        left, right : arrays of shape (n_cuts, n_points)
+            The curves to compare.
+        """
 
     def extra_gain(
         self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
     ) -> FloatArray:
-        """What a cut gains besides the distance, (n_cuts,)."""
+        """What a cut gains besides the distance, such as a positivity term.
+
+        Parameters
+        ----------
+        left : array of shape (n_cuts, n_channels)
+            Sums of the channels over the left children.
+        left_weight : array of shape (n_cuts,)
+            Weights of the left children.
+        total : array of shape (n_channels,)
+            Sums over the node.
+        total_weight : float
+            Weight of the node.
+
+        Returns
+        -------
+        array of shape (n_cuts,)
+            The gains; zeros where there are none.
+        """
 
 
 class SplitRecipe(Protocol):
-    """How the columns of ``y`` become a statistic. A new one is a class with these members."""
+    """How the columns of ``y`` become the statistic by which splits are compared.
+
+    A new one is a class with these members, passed as ``statistic``. `SplitByMeans` is the shortest
+    example; one that changes columns and leaves the rest to it is shorter still.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from doseforest.engine import CurveForest, SplitByMeans
+    >>> class SplitByLogs(SplitByMeans):
+    ...     def lay_out(self, rows):
+    ...         return super().lay_out(replace(rows, values=np.log1p(rows.values)))
+    >>> x = np.arange(200.0)[:, None]
+    >>> forest = CurveForest(10, statistic=SplitByLogs(), random_state=0)
+    >>> forest.fit(x, (x > 100).astype(float)).predict([[5.0], [195.0]]).ravel().round(1)
+    array([0. , 0.9])
+    """
 
     def n_doses(self, n_columns: int) -> int:
-        """Doses that so many columns of ``y`` stand for; raises ValueError where none fit."""
+        """Count the doses that columns of ``y`` stand for.
+
+        Parameters
+        ----------
+        n_columns : int
+            Columns of ``y``; a number that does not fit is a ValueError.
+
+        Returns
+        -------
+        int
+            Number of points at which children are compared.
+        """
 
     def point_weights(
         self, n_doses: int, doses: FloatArray | None, given: FloatArray | None
     ) -> FloatArray:
-        """Weights of the points at which children are compared, by the grid or as given."""
+        """Weights of the points at which children are compared.
+
+        Parameters
+        ----------
+        n_doses : int
+            Number of doses.
+        doses : array of shape (n_doses,) or None
+            The ``doses`` of fit.
+        given : array of shape (n_points,) or None
+            The ``quadrature`` of fit.
+
+        Returns
+        -------
+        array of shape (n_points,)
+            The weights.
+        """
 
     def n_channels(self, n_columns: int) -> int:
-        """Channels that so many columns of ``y`` take, without weights; for counting memory."""
+        """Count the channels that columns of ``y`` take, without weights, to plan memory.
+
+        Parameters
+        ----------
+        n_columns : int
+            Columns of ``y``.
+
+        Returns
+        -------
+        int
+            Number of channels.
+        """
 
     def lay_out(self, rows: StatisticRows) -> SplitStatistic:
-        """Make the channels."""
+        """Make the statistic: the channels of all rows, and how their sums are compared.
+
+        Parameters
+        ----------
+        rows : StatisticRows
+            Columns, weights and settings, checked.
+
+        Returns
+        -------
+        SplitStatistic
+            What growth sums over the rows of nodes.
+        """
 
 
 def dose_weights(n_doses: int, doses: FloatArray | None, given: FloatArray | None) -> FloatArray:
