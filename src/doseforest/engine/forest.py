@@ -127,6 +127,14 @@ class Forest(ForestViews):
         averages = self._average(table, None, n_threads)[0]
         return self.leaf_curve.solve(averages, self.fallback, n_threads)
 
+    def curves(self, X: FloatArray) -> FloatArray:
+        """Curve of each checked row, shape (n_rows, n_doses); categories are codes."""
+        n_threads = thread_count(None) if len(X) > 1 else 1
+        averages = np.empty((len(X), self.leaf_sums.shape[1]))
+        n_trees = np.empty(len(X), np.int32)
+        self._average_block(X, None, n_threads, averages, n_trees)
+        return self.leaf_curve.solve(averages, self.fallback, n_threads)
+
     def predict_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
         """Predict training rows, each by the trees that did not see it.
 
@@ -290,18 +298,29 @@ class Forest(ForestViews):
         n_trees = np.empty(table.n_rows, np.int32)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            _core.average(
-                self.roots,
-                self.nodes.view(np.uint8),
-                self.core_sets,
-                self.leaf_sums,
-                self.leaf_weights,
-                block,
-                None if out_of_bag is None else self.plan.to_core(),
-                None if out_of_bag is None else out_of_bag[rows],
-                n_threads,
-                out[rows],
-                n_trees[rows],
-            )
-        out[n_trees == 0] = self.fallback
+            ids = None if out_of_bag is None else out_of_bag[rows]
+            self._average_block(block, ids, n_threads, out[rows], n_trees[rows])
         return out, n_trees
+
+    def _average_block(
+        self,
+        block: FloatArray,  # IN (n_rows, n_features)
+        out_of_bag: IntArray | None,  # IN (n_rows,)
+        n_threads: int,
+        out: FloatArray,  # OUT (n_rows, n_leaf_channels)
+        n_trees: NDArray[np.int32],  # OUT (n_rows,)
+    ) -> None:
+        _core.average(
+            self.roots,
+            self.nodes.view(np.uint8),
+            self.core_sets,
+            self.leaf_sums,
+            self.leaf_weights,
+            block,
+            None if out_of_bag is None else self.plan.to_core(),
+            out_of_bag,
+            n_threads,
+            out,
+            n_trees,
+        )
+        out[n_trees == 0] = self.fallback

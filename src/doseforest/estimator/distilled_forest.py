@@ -10,6 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.late import late
+from doseforest.data.feature_table import Categories
 from doseforest.doses.boxes import DoseBox, observed_support
 from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_own
 from doseforest.doses.grids import DoseRange, check_doses
@@ -43,6 +44,11 @@ class DistilledForest(FramedAnswers, CurveEffects):
         return np.array(self.forest.doses) if self.grid is None else self.grid
 
     @property
+    def categories(self) -> Categories:
+        """Labels of the categorical features."""
+        return self.forest.categories
+
+    @property
     def n_components(self) -> int:
         """Number of components of a dose."""
         return 1 if self.grid is None else n_components(self.grid)
@@ -62,6 +68,11 @@ class DistilledForest(FramedAnswers, CurveEffects):
             shown = own if different else own[0]
         framed: FloatArray = self._frame(curves, shown, X)
         return framed
+
+    def curves(self, X: FloatArray, doses: DoseArray | None = None) -> FloatArray:
+        """Curves of checked units on the grid or at checked doses; categories are codes."""
+        curves = self.forest.curves(X)
+        return curves if doses is None else interpolated(self.doses, curves, doses[None])
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""

@@ -14,8 +14,13 @@ from doseforest.doses.curve_effects import one_dose, unit_doses
 from doseforest.doses.vectors import dose_text, n_components
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.policy.artifact.dose_limits import place_of
-from doseforest.policy.artifact.unit_columns import Units, read_units
-from doseforest.policy.artifact.value_rules import Response, Rule, check_components, checked_rule
+from doseforest.policy.artifact.unit_columns import CheckedUnits, read_units
+from doseforest.policy.artifact.value_rules import (
+    AmountRule,
+    Response,
+    check_components,
+    checked_rule,
+)
 from doseforest.policy.held_out_scores import (
     HeldOutScores,
     check_seen,
@@ -79,8 +84,8 @@ def policy_value(
     forest: Any = None,
     propensity: Any = None,
     context: Any = None,
-    value: Rule | None = None,
-    cost: Rule | None = None,
+    value: AmountRule | None = None,
+    cost: AmountRule | None = None,
     baseline: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
@@ -101,7 +106,7 @@ def policy_value(
         dose of the policy.
     context : mapping or frame of columns, optional
         As in `DosePolicy.decide`.
-    value, cost : Rule, optional
+    value, cost : AmountRule, optional
         By default those of the policy, else the response and nothing.
     baseline : dose, optional
         One of the doses, for gains; by default the policy's or the forest's, else the lowest.
@@ -149,9 +154,9 @@ def policy_value(
 
 def _summed(
     found: HeldOutScores,
-    worth: Rule,
-    price: Rule | None,
-    units: Units,
+    worth: AmountRule,
+    price: AmountRule | None,
+    units: CheckedUnits,
     doses: DoseArray,
     chances: FloatArray,
     start: int,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.policy.artifact.dose_limits import within_limits
-from doseforest.policy.artifact.part_prices import PartPrices
-from doseforest.policy.artifact.policy_decisions import CODES, Decisions
-from doseforest.policy.artifact.unit_columns import Units
+from doseforest.policy.artifact.policy_decisions import CODES
+from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 if TYPE_CHECKING:
     from doseforest.policy.artifact.dose_policy import DosePolicy
@@ -39,44 +38,47 @@ class Alternatives:
     allowed: NDArray[np.bool_]  # (n_units, n_doses): within the unit's limits
     supported: NDArray[np.bool_] | None  # (n_units, n_doses)
     problem: NDArray[np.int8]  # (n_units,): why it cannot be decided on, or 0
+    usable: NDArray[np.bool_]  # (n_units, n_doses): what a unit may have; at least the baseline
     components: tuple[str, ...] | None  # names of the components of doses that have several
 
-    @property
-    def usable(self) -> NDArray[np.bool_]:
-        """Doses that a unit may be given, (n_units, n_doses): the baseline where there are none."""
-        usable = self.allowed.copy() if self.supported is None else self.allowed & self.supported
-        usable[self.problem > 0] = False
-        usable[~usable.any(axis=1), self.baseline] = True
-        return usable
 
-
-def weigh(policy: DosePolicy, units: Units) -> Alternatives:
+def weigh(policy: DosePolicy, units: CheckedUnits) -> Alternatives:
     """Predict every dose for every unit and put a policy's rules and prices to it."""
     doses, shape = policy.doses, (units.n_units, len(policy.doses))
-    prices = policy.budget_price + _prices(policy.group_prices, units)
-    cell_prices = _prices(policy.cell_prices, units)
+    nobody, nothing = np.zeros(units.n_units), np.broadcast_to(np.zeros((1, 1)), shape)
+    groups, cells = policy.group_prices, policy.cell_prices
+    prices = policy.budget_price + (
+        nobody if groups is None else groups.of_units(units.columns[groups.column])
+    )
+    cell_prices = nobody if cells is None else cells.of_units(units.columns[cells.column])
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found below
-        response = np.asarray(policy.forest.dose_response(units.features, policy.plain_doses))
+        response = units.curves(policy.forest, doses)
         line = policy.value.line(units, doses)
         value = np.broadcast_to(line.at(response), shape)
-        nothing = np.broadcast_to(np.zeros((1, 1)), shape)
-        cost = nothing
+        cost = demand = nothing
         if policy.cost is not None:
             cost = np.broadcast_to(policy.cost.line(units, doses).at(response), shape)
-        demand = nothing
-        if policy.cell_prices is not None:
+        if cells is not None:
             demand = np.broadcast_to(policy.demand.line(units, doses).at(response), shape)
-        errors = _curves(policy.errors, units)
+        errors = None if policy.errors is None else units.curves(policy.errors)
         adjusted = value
         if errors is not None and policy.risk is not None:
             adjusted = value - policy.risk.penalty(np.abs(line.slope) * errors)
         net = adjusted - prices[:, None] * cost - cell_prices[:, None] * demand
     allowed = within_limits(units, doses, policy.min_dose, policy.max_dose)
-    shares = _curves(policy.support, units)
+    supported = None
+    if policy.support is not None:
+        supported = units.curves(policy.support) >= SUPPORTED_SHARE
     unseen = np.isnan(prices) | np.isnan(cell_prices)
-    invalid = units.invalid | _missing_limits(policy, units)
+    invalid = units.invalid.copy()
+    for limit in (policy.min_dose, policy.max_dose):
+        if isinstance(limit, str):
+            invalid |= np.isnan(units.numbers(limit))
     invalid |= ~np.isfinite(np.where(unseen[:, None], adjusted + cost + demand, net)).all(axis=1)
     problem = np.where(invalid, CODES["invalid"], np.where(unseen, CODES["unseen"], 0))
+    usable = allowed.copy() if supported is None else allowed & supported
+    usable[problem > 0] = False
+    usable[~usable.any(axis=1), policy.baseline_place] = True
     return Alternatives(
         doses=doses,
         baseline=policy.baseline_place,
@@ -90,29 +92,11 @@ def weigh(policy: DosePolicy, units: Units) -> Alternatives:
         shadow_price=prices,
         cell_price=cell_prices,
         allowed=allowed,
-        supported=None if shares is None else shares >= SUPPORTED_SHARE,
+        supported=supported,
         problem=problem.astype(np.int8),
+        usable=usable,
         components=policy.components,
     )
-
-
-def _prices(parts: PartPrices | None, units: Units) -> FloatArray:
-    if parts is None:
-        return np.zeros(units.n_units)
-    return parts.of_units(units.columns[parts.column])
-
-
-def _curves(source: Any, units: Units) -> FloatArray | None:
-    """What a model of support or of standard errors says of every dose of the policy."""
-    return None if source is None else np.asarray(source.dose_response(units.features))
-
-
-def _missing_limits(policy: DosePolicy, units: Units) -> NDArray[np.bool_]:
-    missing = np.zeros(units.n_units, bool)
-    for limit in (policy.min_dose, policy.max_dose):
-        if isinstance(limit, str):
-            missing |= np.isnan(units.numbers(limit))
-    return missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,46 +131,3 @@ def choose(weighed: Alternatives) -> Choice:
             none_left = ~(weighed.allowed & weighed.supported).any(axis=1)
             codes[decided & candidates & none_left] = CODES["no_support"]
     return Choice(choice, codes)
-
-
-def decisions_at(
-    weighed: Alternatives, choice: IntArray, codes: NDArray[np.int8], propensity: FloatArray
-) -> Decisions:
-    """Decisions with what is known of the chosen doses."""
-    every = np.arange(len(choice))
-
-    def chosen(matrix: Any) -> FloatArray:
-        picked: FloatArray = matrix[every, choice].astype(np.float64)
-        return picked
-
-    unknown: FloatArray = np.full(len(choice), np.nan)
-    usable = weighed.usable
-    others = np.where(usable, weighed.net, -np.inf)
-    others[every, choice] = -np.inf
-    second = others.argmax(axis=1)
-    second_net = others[every, second]
-    has_second = np.isfinite(second_net) & (weighed.problem == 0)
-    free = np.where(usable, weighed.adjusted_value, -np.inf)
-    decided = weighed.problem == 0
-    response = chosen(weighed.response)
-    errors, supported = weighed.standard_error, weighed.supported
-    return Decisions(
-        doses=weighed.doses,
-        dose_index=choice,
-        propensity=propensity,
-        reason_code=codes,
-        baseline=weighed.doses[weighed.baseline],
-        value=chosen(weighed.value),
-        cost=chosen(weighed.cost),
-        net=chosen(weighed.net),
-        shadow_price=weighed.shadow_price,
-        cell_price=weighed.cell_price,
-        response=response,
-        effect=response - weighed.response[:, weighed.baseline],
-        standard_error=unknown if errors is None else chosen(errors),
-        supported=unknown if supported is None else chosen(supported),
-        runner_up=np.where(has_second, second, -1),
-        runner_up_net=np.where(has_second, second_net, np.nan),
-        unpriced=np.where(decided, np.argmax(np.where(decided[:, None], free, 0.0), axis=1), -1),
-        components=weighed.components,
-    )

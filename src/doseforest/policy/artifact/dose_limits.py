@@ -20,7 +20,7 @@ from doseforest.doses.vectors import (
     plain_doses,
     vectors,
 )
-from doseforest.policy.artifact.unit_columns import Units
+from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 LONGEST_NAME = 40  # characters of a component's
 
@@ -109,7 +109,7 @@ def checked_limit(limit: Any, name: str, doses: DoseArray) -> Limit:
 
 
 def within_limits(
-    units: Units, doses: DoseArray, least: Limit, largest: Limit
+    units: CheckedUnits, doses: DoseArray, least: Limit, largest: Limit
 ) -> NDArray[np.bool_]:
     """Doses between the least and the largest of each unit, (n_units, n_doses), both included."""
     inside = np.ones((units.n_units, len(doses)), bool)

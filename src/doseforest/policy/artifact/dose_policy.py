@@ -16,7 +16,7 @@ from doseforest.doses.grids import check_doses
 from doseforest.doses.vectors import dose_text, plain_doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
-from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
+from doseforest.policy.artifact.alternatives import Alternatives, choose, weigh
 from doseforest.policy.artifact.dose_limits import (
     Limit,
     checked_components,
@@ -25,15 +25,20 @@ from doseforest.policy.artifact.dose_limits import (
     place_of,
 )
 from doseforest.policy.artifact.part_prices import FALLBACK, PartPrices
-from doseforest.policy.artifact.policy_decisions import Decisions, joined
-from doseforest.policy.artifact.unit_columns import Units, read_units
+from doseforest.policy.artifact.policy_decisions import Decisions, decisions_at, joined
+from doseforest.policy.artifact.unit_columns import CheckedUnits, read_units
 from doseforest.policy.artifact.unit_models import (
     checked_errors,
     checked_support,
     served_forest,
     with_features_of_forest,
 )
-from doseforest.policy.artifact.value_rules import Response, Rule, check_components, checked_rule
+from doseforest.policy.artifact.value_rules import (
+    AmountRule,
+    Response,
+    check_components,
+    checked_rule,
+)
 from doseforest.policy.risk import Risk, checked_risk
 
 if TYPE_CHECKING:
@@ -59,15 +64,15 @@ class DosePolicy:
         another kind of model works, but cannot be saved.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
         What may be given, ascending; by default the forest's grid.
-    value : Rule, default=Response()
+    value : AmountRule, default=Response()
         What a dose brings, see `Response`, `DiscountCost`, `DoseCost`, `Fee` and their sums.
-    cost : Rule, optional
+    cost : AmountRule, optional
         What a dose costs, at the prices that follow.
     budget_price : float, default=0.0
         What a unit of cost must bring; ``plan.shadow_price.budget``.
     group_prices, cell_prices : PartPrices, optional
         Prices by label: of cost in groups, of demand in cells.
-    demand : Rule, default=Response()
+    demand : AmountRule, default=Response()
         What a unit takes of its cell's supply.
     min_dose, max_dose : float or str, optional
         Ends of what a unit may be given, both included: of all, or a column with each unit's own.
@@ -104,12 +109,12 @@ class DosePolicy:
 
     forest: Any
     doses: DoseArray = None  # type: ignore[assignment]  # (n_doses,) once it is made
-    value: Rule = field(default_factory=Response)
-    cost: Rule | None = None
+    value: AmountRule = field(default_factory=Response)
+    cost: AmountRule | None = None
     budget_price: float = 0.0
     group_prices: PartPrices | None = None
     cell_prices: PartPrices | None = None
-    demand: Rule = field(default_factory=Response)
+    demand: AmountRule = field(default_factory=Response)
     min_dose: Limit = None
     max_dose: Limit = None
     baseline: Any = None
@@ -157,7 +162,7 @@ class DosePolicy:
         return plain_doses(self.doses)
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[AmountRule, ...]:
         """Rules of value, cost and demand, as far as they are used."""
         demand = self.demand if self.cell_prices is not None else None
         return tuple(rule for rule in (self.value, self.cost, demand) if rule is not None)
@@ -181,17 +186,22 @@ class DosePolicy:
         Units with infinite features, with none at all, or without a number that a rule needs get
         the baseline, and so say their reasons.
         """
-        return joined([self._decided(units) for units in self._units(X, context).blocks()])
+        units = read_units(X, context, self.columns, self.forest)
+        return joined([self.decide_checked(block) for block in units.blocks()])
+
+    def decide_checked(self, units: CheckedUnits) -> Decisions:
+        """`decide` for units that were checked, as a service has them."""
+        weighed = weigh(self, units)
+        best = choose(weighed)
+        return decisions_at(weighed, best.dose_index, best.reason_code)
 
     def alternatives(self, X: Any, context: Any = None) -> Alternatives:
         """Every dose for every unit: predicted response, value, cost, and what prices take."""
-        return weigh(self, self._units(X, context))
+        return weigh(self, read_units(X, context, self.columns, self.forest))
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Probability of every dose, (n_units, n_doses): 1 for that of `decide`."""
-        chosen = self.decide(X, context).dose_index
-        sure: FloatArray = np.eye(len(self.doses))[chosen]
-        return sure
+        return self.decide(X, context).propensities
 
     def at_prices(
         self,
@@ -228,15 +238,6 @@ class DosePolicy:
     def save(self, path: str | Path) -> None:
         """Write the policy with its forest to one file, atomically; see `load_policy`."""
         late("doseforest.files.policy_file:save_policy")(self, path)
-
-    def _units(self, X: Any, context: Any) -> Units:
-        return read_units(X, context, self.columns, self.forest)
-
-    def _decided(self, units: Units) -> Decisions:
-        weighed = weigh(self, units)
-        choice = choose(weighed)
-        sure = np.ones(units.n_units)
-        return decisions_at(weighed, choice.dose_index, choice.reason_code, sure)
 
 
 def _price(price: Any) -> float:

@@ -12,12 +12,18 @@ import numpy as np
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.base.late import late
 from doseforest.data.checks import as_numbers
-from doseforest.policy.artifact.alternatives import Alternatives, choose, decisions_at, weigh
+from doseforest.policy.artifact.alternatives import Alternatives, choose, weigh
 from doseforest.policy.artifact.dose_limits import checked_components, checked_doses
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
-from doseforest.policy.artifact.policy_decisions import CODES, Decisions, joined, unpredicted
-from doseforest.policy.artifact.unit_columns import Units, count_units, read_units
+from doseforest.policy.artifact.policy_decisions import (
+    CODES,
+    Decisions,
+    decisions_at,
+    joined,
+    unpredicted,
+)
+from doseforest.policy.artifact.unit_columns import CheckedUnits, count_units, read_units
 
 
 class _Saved:
@@ -61,9 +67,12 @@ class ConstantPolicy(_Saved):
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
         """The dose, for every row of X."""
-        n_units = count_units(X)
-        choice = np.zeros(n_units, np.int64)
-        return unpredicted(self, choice, "constant", np.ones(n_units))
+        return self.decide_checked(read_units(X, context, (), None))
+
+    def decide_checked(self, units: CheckedUnits) -> Decisions:
+        """`decide` for units that were checked, as a service has them."""
+        every = np.zeros(units.n_units, np.int64)
+        return unpredicted(self.doses, self.components, "constant", every)
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Ones, (n_units, 1)."""
@@ -120,10 +129,13 @@ class ExplorationPolicy(_Saved):
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
         """A dose for every row of X, drawn by its key."""
-        keys = read_units(X, context, (self.key,), None).columns[self.key]
-        chances = np.broadcast_to(self.probabilities, (len(keys), len(self.doses)))
-        choice = _drawn(chances, keys, self.salt, self.key)
-        return unpredicted(self, choice, "explored", self.probabilities[choice])
+        return self.decide_checked(read_units(X, context, (self.key,), None))
+
+    def decide_checked(self, units: CheckedUnits) -> Decisions:
+        """`decide` for units that were checked, as a service has them."""
+        chances = np.broadcast_to(self.probabilities, (units.n_units, len(self.doses)))
+        choice = _drawn(chances, units.columns[self.key], self.salt, self.key)
+        return unpredicted(self.doses, self.components, "explored", choice, chances)
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""
@@ -189,22 +201,23 @@ class Explore(_Saved):
     def decide(self, X: Any, context: Any = None) -> Decisions:
         """A dose for every unit, why, and with which probability."""
         units = read_units(X, context, self.columns, self.policy.forest)
-        return joined([self._decided(block) for block in units.blocks()])
+        return joined([self.decide_checked(block) for block in units.blocks()])
 
-    def propensities(self, X: Any, context: Any = None) -> FloatArray:
-        """Probability of every dose, (n_units, n_doses)."""
-        units = read_units(X, context, self.policy.columns, self.policy.forest)
-        pieces = [weigh(self.policy, block) for block in units.blocks()]
-        return np.concatenate([self._chances(own, choose(own).dose_index) for own in pieces])
-
-    def _decided(self, units: Units) -> Decisions:
+    def decide_checked(self, units: CheckedUnits) -> Decisions:
+        """`decide` for units that were checked: one prediction for choices and for chances."""
         weighed = weigh(self.policy, units)
         best = choose(weighed)
         chances = self._chances(weighed, best.dose_index)
         choice = _drawn(chances, units.columns[self.key], self.salt, self.key)
         other = choice != best.dose_index
         codes = np.where(other, CODES["explored"], best.reason_code).astype(np.int8)
-        return decisions_at(weighed, choice, codes, chances[np.arange(len(choice)), choice])
+        return decisions_at(weighed, choice, codes, chances)
+
+    def propensities(self, X: Any, context: Any = None) -> FloatArray:
+        """Probability of every dose, (n_units, n_doses)."""
+        units = read_units(X, context, self.policy.columns, self.policy.forest)
+        pieces = [weigh(self.policy, block) for block in units.blocks()]
+        return np.concatenate([self._chances(own, choose(own).dose_index) for own in pieces])
 
     def _chances(self, weighed: Alternatives, best: IntArray) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""

@@ -1,10 +1,15 @@
-"""What a policy decided, and why."""
+"""What a policy decided, and why: one record, from the policy to the row that a service stores.
+
+To add a number to a decision: a field of `Decisions`, a line in `decisions_at`, and its name in
+`ANSWERED`, by which the service answers it and stores it; then the schema of the answer
+(``pricing/service/api/decision_models.py``) and a migration of the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +18,9 @@ from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.base.intervals import normal_quantile
 from doseforest.doses.vectors import dose_text
 from doseforest.policy.dose_choices import DoseChoices
+
+if TYPE_CHECKING:
+    from doseforest.policy.artifact.alternatives import Alternatives
 
 # Why a unit has its dose, in the order of their codes.
 REASONS: dict[str, str] = {
@@ -25,9 +33,22 @@ REASONS: dict[str, str] = {
     "unseen": "the baseline, since its group or cell has no price",
     "constant": "the dose that everybody gets",
     "explored": "drawn at random, to learn from",
+    # Of a service alone:
+    "missing_features": "the baseline, since a feature that the policy needs is absent or wrong",
+    "no_policy": "the fallback dose, since no policy is active",
+    "failed": "the fallback dose, since the policy failed",
 }
 CODES = {name: code for code, name in enumerate(REASONS)}
-FALLBACKS = ("no_dose", "no_support", "invalid", "unseen")  # baseline, whatever it would bring
+# The dose of those on whom nothing decides, whatever it would bring.
+FALLBACKS = (
+    *("no_dose", "no_support", "invalid", "unseen"),
+    *("missing_features", "no_policy", "failed"),
+)
+REASON_NAMES = np.array(list(REASONS))
+IS_FALLBACK = np.isin(REASON_NAMES, FALLBACKS)
+
+ANSWERED = ("effect", "low", "high", "value", "cost", "shadow_price")  # numbers of an answer
+REACH = normal_quantile(0.95)  # of `low` and `high`, in standard errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +76,7 @@ class Decisions(DoseChoices):
     runner_up_net: FloatArray  # (n_units,)
     unpriced: IntArray  # (n_units,): the dose if nothing had a price, -1 where there is none
     components: tuple[str, ...] | None  # names of the components of doses that have several
+    drawn: FloatArray | None = None  # (n_units, n_doses): chances of a draw; None: nobody drew
 
     def __len__(self) -> int:
         return len(self.dose_index)
@@ -66,7 +88,31 @@ class Decisions(DoseChoices):
     @property
     def reason(self) -> Array:
         """Name of every unit's reason, (n_units,); `REASONS` says what they mean."""
-        return np.array(list(REASONS))[self.reason_code]
+        return REASON_NAMES[self.reason_code]
+
+    @property
+    def fallback(self) -> NDArray[np.bool_]:
+        """Whether a unit has its dose since nothing could decide on it, (n_units,)."""
+        return IS_FALLBACK[self.reason_code]
+
+    @property
+    def propensities(self) -> FloatArray:
+        """Probability of every dose, (n_units, n_doses); they add up to 1."""
+        if self.drawn is not None:
+            return self.drawn
+        sure: FloatArray = np.zeros((len(self), len(self.doses)))
+        sure[np.arange(len(self)), self.dose_index] = 1.0
+        return sure
+
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends of the effects' 95 % intervals, (n_units,)."""
+        return self.effect - REACH * self.standard_error
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends of the effects' 95 % intervals, (n_units,)."""
+        return self.effect + REACH * self.standard_error
 
     def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Ends of the effects' intervals, (n_units,) each; NaN where nothing is known of them."""
@@ -92,9 +138,10 @@ class Decisions(DoseChoices):
 
         return decision_frame(self, backend)
 
-    def at(self, units: IntArray) -> Decisions:
+    def at(self, units: IntArray | slice) -> Decisions:
         """Decisions of some units."""
-        return replace(self, **{name: getattr(self, name)[units] for name in UNIT_FIELDS})
+        picked = {name: getattr(self, name)[units] for name in UNIT_FIELDS}
+        return replace(self, **picked, drawn=None if self.drawn is None else self.drawn[units])
 
     def __str__(self) -> str:
         counts = self.counts()
@@ -116,42 +163,127 @@ class Decisions(DoseChoices):
         )
 
 
-OF_ALL = ("doses", "baseline", "components")
-UNIT_FIELDS = tuple(own.name for own in fields(Decisions) if own.name not in OF_ALL)
+OF_ALL = ("doses", "baseline", "components", "drawn")
+UNIT_FIELDS = tuple(field.name for field in fields(Decisions) if field.name not in OF_ALL)
+PLACES = ("dose_index", "runner_up", "unpriced")  # among the doses
 
 
 def joined(pieces: Sequence[Decisions]) -> Decisions:
     """Decisions of one block of units after the other."""
     if len(pieces) == 1:
         return pieces[0]
+    same = _among_the_same_doses(pieces)
     together: dict[str, Any] = {
-        name: np.concatenate([getattr(own, name) for own in pieces]) for name in UNIT_FIELDS
+        name: np.concatenate([getattr(piece, name) for piece in same]) for name in UNIT_FIELDS
     }
-    return replace(pieces[0], **together)
+    if any(piece.drawn is not None for piece in same):
+        together["drawn"] = np.concatenate([piece.propensities for piece in same])
+    return replace(same[0], **together)
 
 
-def unpredicted(policy: Any, choice: IntArray, reason: str, propensity: FloatArray) -> Decisions:
+def assigned(pieces: Sequence[Decisions], shares: Sequence[float], place: IntArray) -> Decisions:
+    """Decisions of units that are assigned to policies, each of which decided on all of them.
+
+    Propensities are over the assignment too: the sum of the policies', weighted by their shares.
+    Who learns from an experiment needs the probability with which a unit could have had a dose
+    before it was assigned. Effects are against the baseline of a unit's own policy; `baseline` is
+    that of the first.
+
+    Parameters
+    ----------
+    pieces : decisions of every policy, for all units
+    shares : of the units that each policy gets
+    place : array of shape (n_units,)
+        The policy of each unit.
+    """
+    same, every = _among_the_same_doses(pieces), np.arange(len(place))
+    chances: FloatArray = np.zeros((len(place), len(same[0].doses)))
+    for share, piece in zip(shares, same, strict=True):
+        chances += share * piece.propensities
+    picked: dict[str, Any] = {
+        name: np.stack([getattr(piece, name) for piece in same])[place, every]
+        for name in UNIT_FIELDS
+    }
+    picked["propensity"] = chances[every, picked["dose_index"]]
+    return replace(same[0], **picked, drawn=chances)
+
+
+def _among_the_same_doses(pieces: Sequence[Decisions]) -> Sequence[Decisions]:
+    """The same decisions with the doses of all of them, ascending."""
+    first = pieces[0].doses
+    if all(piece.doses is first for piece in pieces):
+        return pieces
+    doses = np.unique(np.concatenate([piece.doses for piece in pieces]))
+    return [_among(doses, piece) for piece in pieces]
+
+
+def _among(doses: DoseArray, piece: Decisions) -> Decisions:
+    place = np.searchsorted(doses, piece.doses)
+    moved: dict[str, Any] = {
+        name: np.where(getattr(piece, name) < 0, -1, place[getattr(piece, name)]) for name in PLACES
+    }
+    if piece.drawn is not None:
+        moved["drawn"] = np.zeros((len(piece), len(doses)))
+        moved["drawn"][:, place] = piece.drawn
+    return replace(piece, doses=doses, **moved)
+
+
+def decisions_at(
+    weighed: Alternatives,
+    choice: IntArray,  # (n_units,): places of the doses
+    codes: NDArray[np.int8],  # (n_units,): of the reasons
+    drawn: FloatArray | None = None,  # (n_units, n_doses): chances, where doses were drawn
+) -> Decisions:
+    """Decisions with what is known of the chosen doses."""
+    every = np.arange(len(choice))
+    unknown: FloatArray = np.full(len(choice), np.nan)
+    others = np.where(weighed.usable, weighed.net, -np.inf)
+    others[every, choice] = -np.inf
+    second = others.argmax(axis=1)
+    second_net = others[every, second]
+    decided = weighed.problem == 0
+    has_second = np.isfinite(second_net) & decided
+    free = np.where(weighed.usable, weighed.adjusted_value, -np.inf)
+    response = weighed.response[every, choice]
+    errors, supported = weighed.standard_error, weighed.supported
+    return Decisions(
+        doses=weighed.doses,
+        dose_index=choice,
+        propensity=np.ones(len(choice)) if drawn is None else drawn[every, choice],
+        reason_code=codes,
+        baseline=weighed.doses[weighed.baseline],
+        value=weighed.value[every, choice],
+        cost=weighed.cost[every, choice],
+        net=weighed.net[every, choice],
+        shadow_price=weighed.shadow_price,
+        cell_price=weighed.cell_price,
+        response=response,
+        effect=response - weighed.response[:, weighed.baseline],
+        standard_error=unknown if errors is None else errors[every, choice],
+        supported=unknown if supported is None else supported[every, choice].astype(np.float64),
+        runner_up=np.where(has_second, second, -1),
+        runner_up_net=np.where(has_second, second_net, np.nan),
+        unpriced=np.where(decided, np.argmax(np.where(decided[:, None], free, 0.0), axis=1), -1),
+        components=weighed.components,
+        drawn=drawn,
+    )
+
+
+def unpredicted(
+    doses: DoseArray,
+    components: tuple[str, ...] | None,
+    reason: str,
+    choice: IntArray,  # (n_units,): places of the doses
+    drawn: FloatArray | None = None,  # (n_units, n_doses): chances, where doses were drawn
+) -> Decisions:
     """Decisions of a policy that predicts nothing."""
     n_units = len(choice)
     nothing: FloatArray = np.full(n_units, np.nan)
-    nobody = np.full(n_units, -1, np.int64)
-    return Decisions(
-        doses=policy.doses,
-        dose_index=choice,
-        propensity=propensity,
-        reason_code=np.full(n_units, CODES[reason], np.int8),
-        baseline=policy.doses[0],
-        value=nothing,
-        cost=nothing,
-        net=nothing,
-        shadow_price=nothing,
-        cell_price=nothing,
-        response=nothing,
-        effect=nothing,
-        standard_error=nothing,
-        supported=nothing,
-        runner_up=nobody,
-        runner_up_net=nothing,
-        unpriced=nobody,
-        components=policy.components,
-    )
+    values: dict[str, Any] = dict.fromkeys(UNIT_FIELDS, nothing)
+    values |= dict.fromkeys(("runner_up", "unpriced"), np.full(n_units, -1, np.int64))
+    values["reason_code"] = np.full(n_units, CODES[reason], np.int8)
+    values["propensity"] = np.ones(n_units)
+    if drawn is not None:
+        values["propensity"] = drawn[np.arange(n_units), choice]
+    values["dose_index"] = choice
+    return Decisions(doses=doses, baseline=doses[0], components=components, drawn=drawn, **values)

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import Array, FloatArray
+from doseforest.base.dtypes import Array, DoseArray, FloatArray
+from doseforest.data.categories import recoded
 from doseforest.data.checks import as_array, as_labels, as_numbers
-from doseforest.data.feature_table import BLOCK_ROWS, ArrayTable, BlockSource, as_table
+from doseforest.data.feature_table import (
+    BLOCK_ROWS,
+    ArrayTable,
+    BlockSource,
+    Categories,
+    as_table,
+    categories_of,
+)
+from doseforest.doses.vectors import plain_doses
+from doseforest.estimator.distilled_forest import DistilledForest
+from doseforest.estimator.effect_forest import EffectForest
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
-    """Some units: what the forest is asked about, and the columns that rules name."""
+class CheckedUnits:
+    """Units that were checked: what models are asked about, and the columns that rules name."""
 
-    features: Any  # a table of the forest's features; the user's own where the forest is not ours
     n_units: int
     columns: Mapping[str, Array]  # (n_units,) each
     invalid: NDArray[np.bool_]  # (n_units,): features that say nothing
+    features: ArrayTable | None = None  # float64, NaN where infinite; None: no forest of ours
+    given: Any = None  # the table as it came, for a forest that is not ours
 
     def numbers(self, name: str) -> FloatArray:
         """A column of numbers, (n_units,); NaN where there is none."""
@@ -34,23 +46,36 @@ class Units:
             return self.numbers(given)[:, None]
         return np.full((1, 1), float(given))
 
-    def blocks(self) -> Iterator[Units]:
+    def curves(self, model: Any, doses: DoseArray | None = None) -> FloatArray:
+        """What a model says of each unit, (n_units, n_doses), on its grid or at checked doses.
+
+        A forest of ours does not look at the table again; its own codes stand for categories.
+        """
+        if self.features is None:
+            asked = () if doses is None else (plain_doses(doses),)
+            return np.asarray(model.dose_response(self.given, *asked), np.float64)
+        if self.n_units <= BLOCK_ROWS and self.features.categories == model.categories:
+            curves: FloatArray = model.curves(self.features.values, doses)
+            return curves
+        coded = recoded(self.features, model.categories)
+        return np.concatenate([model.curves(block, doses) for _, block in coded.blocks()])
+
+    def blocks(self) -> Iterator[CheckedUnits]:
         """The same units, a block of rows at a time."""
-        if self.n_units <= BLOCK_ROWS or not isinstance(self.features, ArrayTable):
+        if self.n_units <= BLOCK_ROWS or self.features is None:
             yield self
             return
         for start in range(0, self.n_units, BLOCK_ROWS):
             rows = slice(start, min(start + BLOCK_ROWS, self.n_units))
-            table = self.features
-            yield Units(
-                ArrayTable(table.values[rows], table.names, categories=table.categories),
+            yield CheckedUnits(
                 rows.stop - rows.start,
                 {name: column[rows] for name, column in self.columns.items()},
                 self.invalid[rows],
+                replace(self.features, values=self.features.values[rows]),
             )
 
 
-def read_units(X: Any, context: Any, needed: Sequence[str], forest: Any) -> Units:
+def read_units(X: Any, context: Any, needed: Sequence[str], forest: Any) -> CheckedUnits:
     """Check units: the features of a forest, and the columns that a policy needs.
 
     Parameters
@@ -62,25 +87,38 @@ def read_units(X: Any, context: Any, needed: Sequence[str], forest: Any) -> Unit
     needed : names of the columns that rules name
     forest : what has `dose_response`
     """
-    known = getattr(forest, "forest", forest)  # a distilled forest's own forest
-    names = getattr(known, "feature_names", None)
-    n_features = getattr(known, "n_features", None)
-    features: Any
-    if n_features is None:  # not ours: it checks its features itself
-        features, n_units = X, count_units(X)
-        invalid = np.zeros(n_units, bool)
-    else:
-        categories = bool(getattr(known, "categories", {}))
-        features = as_table(X, expected_names=names, with_categories=categories)
-        if features.n_features != n_features:
-            raise ValueError(
-                f"The 'X' parameter must have the {n_features} features of the forest. "
-                f"Got {features.n_features} instead."
-            )
-        n_units = features.n_rows
-        features, invalid = _without_infinities(features)
-    columns = {name: _column(name, X, context, names, n_units) for name in needed}
-    return Units(features, n_units, columns, invalid)
+    if not isinstance(forest, EffectForest | DistilledForest):  # it checks its features itself
+        n_units = count_units(X)
+        names = getattr(forest, "feature_names", None)
+        columns = {name: _column(name, X, context, names, n_units) for name in needed}
+        return CheckedUnits(n_units, columns, np.zeros(n_units, bool), given=X)
+    grown = forest.forest if isinstance(forest, DistilledForest) else forest
+    names = grown.feature_names
+    table = as_table(X, expected_names=names, with_categories=bool(grown.categories))
+    if table.n_features != grown.n_features:
+        raise ValueError(
+            f"The 'X' parameter must have the {grown.n_features} features of the forest. "
+            f"Got {table.n_features} instead."
+        )
+    columns = {name: _column(name, X, context, names, table.n_rows) for name in needed}
+    rows = table.values if isinstance(table, ArrayTable) else _rows_of(table)
+    return checked_units(rows, table.names, categories_of(table), columns)
+
+
+def checked_units(
+    rows: Array,  # (n_units, n_features)
+    names: tuple[str, ...] | None,
+    categories: Categories,
+    columns: Mapping[str, Array],
+) -> CheckedUnits:
+    """Units of numbers and codes: rows that are infinite somewhere, or all missing, are invalid."""
+    values = np.ascontiguousarray(rows, np.float64)
+    infinite = np.isinf(values)
+    invalid: NDArray[np.bool_] = np.logical_or(infinite.any(axis=1), np.isnan(values).all(axis=1))
+    if infinite.any():
+        values = np.where(infinite, np.nan, values)
+    table = ArrayTable(values, names, categories=categories)
+    return CheckedUnits(len(values), columns, invalid, table)
 
 
 def count_units(X: Any) -> int:
@@ -90,16 +128,8 @@ def count_units(X: Any) -> int:
     return len(X)
 
 
-def _without_infinities(table: BlockSource) -> tuple[BlockSource, NDArray[np.bool_]]:
-    """A table that a forest takes, and the rows that it can say nothing sensible about."""
-    if not isinstance(table, ArrayTable):
-        return table, np.zeros(table.n_rows, bool)
-    values = np.asarray(table.values, np.float64)
-    infinite = np.isinf(values)
-    invalid = np.logical_or(infinite.any(axis=1), np.isnan(values).all(axis=1))
-    if infinite.any():
-        values = np.where(infinite, np.nan, values)
-    return ArrayTable(values, table.names, categories=table.categories), invalid
+def _rows_of(table: BlockSource) -> FloatArray:
+    return np.concatenate([block for _, block in table.blocks()])
 
 
 def _column(

@@ -17,13 +17,13 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.vectors import components, n_components
-from doseforest.policy.artifact.unit_columns import Units
+from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 MOST_TERMS = 100  # of a total, in a file
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AmountLine:
     """Amounts that are linear in the response; both shapes broadcast to (n_units, n_doses)."""
 
     constant: FloatArray
@@ -35,14 +35,14 @@ class Line:
         return amounts
 
 
-class Rule(ABC):
+class AmountRule(ABC):
     """A rule: what a dose is worth or costs. Rules can be added, subtracted and scaled."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
     @abstractmethod
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """Constant and slope in the response, for units and doses."""
 
     def columns(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Response(Rule):
+class Response(AmountRule):
     """The predicted response, times a number or a column: orders, or what they bring.
 
     Examples
@@ -91,13 +91,13 @@ class Response(Rule):
     def __post_init__(self) -> None:
         _check(self, "scale")
 
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """No constant, the scale as slope."""
-        return Line(np.zeros((1, 1)), units.amounts(self.scale))
+        return AmountLine(np.zeros((1, 1)), units.amounts(self.scale))
 
 
 @dataclass(frozen=True, slots=True)
-class DiscountCost(Rule):
+class DiscountCost(AmountRule):
     """Price x share x dose x response: a discount, paid where there is an order.
 
     `share` is what one unit of dose is of the price: 0.01 where doses are percent.
@@ -113,14 +113,14 @@ class DiscountCost(Rule):
         object.__setattr__(self, "share", _number(self.share, "share"))
         _check_component(self.component)
 
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """No constant, the discount as slope."""
         discount = self.share * _component(doses, self.component)
-        return Line(np.zeros((1, 1)), units.amounts(self.price) * discount)
+        return AmountLine(np.zeros((1, 1)), units.amounts(self.price) * discount)
 
 
 @dataclass(frozen=True, slots=True)
-class DoseCost(Rule):
+class DoseCost(AmountRule):
     """Price x dose, paid whatever comes of it: a coupon in cash, minutes of a nurse."""
 
     price: float | str = 1.0
@@ -131,14 +131,14 @@ class DoseCost(Rule):
         _check(self, "price")
         _check_component(self.component)
 
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """A constant alone."""
         own = _component(doses, self.component)
-        return Line(units.amounts(self.price) * own, np.zeros((1, 1)))
+        return AmountLine(units.amounts(self.price) * own, np.zeros((1, 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class Fee(Rule):
+class Fee(AmountRule):
     """An amount for every dose but one: what it costs to treat at all."""
 
     amount: float | str = 1.0
@@ -151,14 +151,14 @@ class Fee(Rule):
         object.__setattr__(self, "free", _number(self.free, "free"))
         _check_component(self.component)
 
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """A constant alone."""
         treated = _component(doses, self.component) != self.free
-        return Line(units.amounts(self.amount) * treated, np.zeros((1, 1)))
+        return AmountLine(units.amounts(self.amount) * treated, np.zeros((1, 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class Total(Rule):
+class Total(AmountRule):
     """A weighted sum of rules, which ``+``, ``-`` and ``*`` make.
 
     Examples
@@ -170,7 +170,7 @@ class Total(Rule):
     True
     """
 
-    terms: tuple[Rule, ...]
+    terms: tuple[AmountRule, ...]
     weights: tuple[float, ...] | None = None
     kind: ClassVar[str] = "total"
 
@@ -185,13 +185,13 @@ class Total(Rule):
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "weights", tuple(_number(own, "weights") for own in weights))
 
-    def line(self, units: Units, doses: DoseArray) -> Line:
+    def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """Sums of the terms' constants and slopes."""
         constant, slope = np.zeros((1, 1)), np.zeros((1, 1))
         for term, weight in zip(self.terms, self.weights or (), strict=True):
             own = term.line(units, doses)
             constant, slope = constant + weight * own.constant, slope + weight * own.slope
-        return Line(constant, slope)
+        return AmountLine(constant, slope)
 
     def columns(self) -> tuple[str, ...]:
         """Columns of all terms, each once."""
@@ -207,12 +207,12 @@ class Total(Rule):
         return {"kind": self.kind, "terms": terms, "weights": list(self.weights or ())}
 
 
-RULES: dict[str, type[Rule]] = {
+RULES: dict[str, type[AmountRule]] = {
     kind.kind: kind for kind in (Response, DiscountCost, DoseCost, Fee, Total)
 }
 
 
-def rule_from_json(described: Any) -> Rule:
+def rule_from_json(described: Any) -> AmountRule:
     """The rule of plain values; ValueError or TypeError where they are none.
 
     >>> rule_from_json({"kind": "dose", "price": 2.0, "component": 0})
@@ -227,9 +227,9 @@ def rule_from_json(described: Any) -> Rule:
     return RULES[kind](**fields)
 
 
-def checked_rule(rule: Any, name: str) -> Rule:
+def checked_rule(rule: Any, name: str) -> AmountRule:
     """The rule itself, or TypeError."""
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, AmountRule):
         raise TypeError(
             f"The {name!r} parameter must be a rule, such as Response() or DiscountCost('fare'): a "
             f"file cannot hold a function. Got {rule!r} instead."
@@ -237,7 +237,7 @@ def checked_rule(rule: Any, name: str) -> Rule:
     return rule
 
 
-def check_components(rule: Rule, doses: DoseArray) -> None:
+def check_components(rule: AmountRule, doses: DoseArray) -> None:
     """Raise ValueError where a rule looks at a component that doses do not have."""
     place, width = rule.highest_component(), n_components(doses)
     if place >= width:
@@ -258,7 +258,7 @@ def _number(value: Any, name: str) -> float:
     return float(value)
 
 
-def _check(rule: Rule, name: str) -> None:
+def _check(rule: AmountRule, name: str) -> None:
     """Refuse what is neither a finite number nor the name of a column."""
     given = getattr(rule, name)
     if isinstance(given, str) and given:

@@ -10,7 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.policy.artifact.dose_policy import DosePolicy
 from doseforest.policy.artifact.part_prices import PartPrices
-from doseforest.policy.artifact.value_rules import DiscountCost, Response, Rule
+from doseforest.policy.artifact.value_rules import AmountRule, DiscountCost, Response
 from doseforest.pricing.pipeline import roles
 from doseforest.pricing.pipeline.problems import PipelineError
 from doseforest.pricing.pipeline.roles import baseline_of
@@ -35,13 +35,13 @@ def choice_of_doses(frame: Any, config: PipelineConfig) -> FloatArray:
     return levels
 
 
-def cost_rule(shares: list[float], config: PipelineConfig) -> Rule:
+def cost_rule(shares: list[float], config: PipelineConfig) -> AmountRule:
     """What a dose costs: its share of the price of an order, for each component."""
     price = config.optimise.price
     if price is None:
         raise PipelineError("[optimise] price must be given.")
     rules = [DiscountCost(price, share, place) for place, share in enumerate(shares)]
-    total: Rule = rules[0]
+    total: AmountRule = rules[0]
     for rule in rules[1:]:
         total = total + rule
     return total

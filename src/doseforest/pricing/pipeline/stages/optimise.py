@@ -12,7 +12,7 @@ from doseforest.base.plain_json import write_json
 from doseforest.doses.vectors import components, vectors
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.policy import Plan, budget_path, optimize_doses
-from doseforest.policy.artifact.unit_columns import Units
+from doseforest.policy.artifact.unit_columns import CheckedUnits
 from doseforest.pricing.pipeline import roles
 from doseforest.pricing.pipeline.pipeline_models import load_model
 from doseforest.pricing.pipeline.planned_policies import (
@@ -107,7 +107,7 @@ def _costs(
     """Expected cost of every dose for every unit, by the rule that the policy will have."""
     rule = cost_rule(shares, config)
     columns = {name: units[name].to_numpy() for name in rule.columns()}
-    own = Units(None, len(units), columns, np.zeros(len(units), bool))
+    own = CheckedUnits(len(units), columns, np.zeros(len(units), bool))
     records = doses if doses.ndim == 1 else vectors(doses)
     return np.broadcast_to(rule.line(own, records).at(curves), curves.shape)
 
