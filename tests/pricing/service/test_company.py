@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from service_world import DOSES, forest_policy
 
 from doseforest.policy import DiscountCost, DosePolicy, ExplorationPolicy, Explore, PartPrices
-from doseforest.pricing.service.deciding import Deciders, decide
+from doseforest.pricing.service import deciding
+from doseforest.pricing.service.deciding import Deciders
 from doseforest.pricing.service.online_experiments.running_arms import Arm, RunningExperiment
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
 from doseforest.pricing.service.registry.served_policy import ServedPolicy
@@ -21,6 +23,16 @@ def served(name: str = "u", **features: Any) -> ServedUnit:
 
 def of(policy: Any) -> Deciders:
     return Deciders(ServedPolicy(1, policy), None, None)
+
+
+def decide(deciders: Deciders, units: list[ServedUnit]) -> list[SimpleNamespace]:
+    """Decisions one by one, as they are answered and stored."""
+    decided = deciding.decide(deciders, units)
+    columns = {**decided.columns(), "propensities": decided.chances()}
+    return [
+        SimpleNamespace(**dict(zip(columns, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def broken(*_: Any) -> None:
@@ -80,5 +92,5 @@ def test_units_of_a_policy_that_fails_stay_in_their_arms(monkeypatch: pytest.Mon
     assert {own.arm for own in failed} == {"forest", "random"}
     for before, after in zip(well, failed, strict=True):
         assert (after.dose, after.reason, after.propensities) == (1.0, "failed", [(1.0, 1.0)])
-        assert after.experiment_id == before.experiment_id == 9
-        assert (after.arm, after.version) == (before.arm, before.version)
+        assert after.experiment == before.experiment == "spring"
+        assert (after.arm, after.policy_version) == (before.arm, before.policy_version)

@@ -208,7 +208,7 @@ def test_requests_that_come_together_are_decided_on_together_and_fail_alone(
         return await asyncio.gather(*asked)
 
     found = client.portal.call(together)
-    assert [own.reason for (own,) in found] == ["best", "failed", "best"]
-    assert [own.dose for (own,) in found] == [1.0, 0.0, 2.0]
+    assert [own.made.reason.tolist() for own in found] == [["best"], ["failed"], ["best"]]
+    assert [own.made.dose.tolist() for own in found] == [[1.0], [0.0], [2.0]]
     assert sizes == [3, 1, 1, 1]
     assert len(failures) == 1

@@ -5,29 +5,31 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.pricing.service.online_experiments.running_arms import (
-    RunningExperiment,
-    choose_in_arms,
+import numpy as np
+
+from doseforest.doses.vectors import vectors
+from doseforest.policy.artifact.policy_decisions import (
+    ANSWERED,
+    Decisions,
+    joined,
+    unpredicted,
 )
+from doseforest.pricing.service.online_experiments.running_arms import RunningExperiment
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
-from doseforest.pricing.service.registry.served_policy import ALL_FALLBACKS, Choices, ServedPolicy
+from doseforest.pricing.service.registry.served_policy import ServedPolicy
 from doseforest.pricing.service.served_doses import (
-    Components,
     Dose,
     PlainDose,
     components_of,
     has_components,
     in_order,
     named_dose,
-    plain_dose,
 )
 
 Chances = list[tuple[PlainDose, float]]  # every dose that was possible, with its probability
-NUMBERS = ("effect", "low", "high", "value", "cost", "shadow_price")
 
 
 class CannotDecideError(Exception):
@@ -48,38 +50,60 @@ class Deciders:
         return self.policy if self.experiment is None else self.experiment.arms[0].served
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A dose for one unit, and what is known of it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ServedDecisions:
+    """Decisions on the units of a request, and who made them."""
 
-    dose: PlainDose
-    components: Components  # names, where the dose has several
-    propensity: float
-    propensities: Chances
-    reason: str
-    version: int | None
-    experiment: str | None
-    experiment_id: int | None
-    arm: str | None
-    supported: bool | None
-    numbers: dict[str, float | None]  # NUMBERS
+    made: Decisions  # as the policy made them; in an experiment by each unit's arm
+    version: list[int | None]  # (n_units,): of the policy
+    arm: list[str | None]  # (n_units,)
+    experiment: RunningExperiment | None
 
-    @property
-    def fallback(self) -> bool:
-        """Whether the dose is one for those who cannot be decided on."""
-        return self.reason in ALL_FALLBACKS
+    def __len__(self) -> int:
+        return len(self.version)
 
-    @property
-    def named_dose(self) -> Dose:
-        """The dose as it is answered and stored."""
-        return named_dose(self.dose, self.components)
+    def at(self, units: slice) -> ServedDecisions:
+        """Decisions on some units."""
+        picked = self.version[units], self.arm[units]
+        return ServedDecisions(self.made.at(units), *picked, self.experiment)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """What is answered of each unit, as plain values: unknown numbers are None."""
+        made, names = self.made, self.made.components
+        doses = made.dose.tolist()
+        experiment = None if self.experiment is None else self.experiment.name
+        columns = {
+            "dose": doses if names is None else [named_dose(dose, names) for dose in doses],
+            "propensity": np.minimum(made.propensity, 1.0).tolist(),
+            "reason": made.reason.tolist(),
+            "fallback": made.fallback.tolist(),
+            "policy_version": self.version,
+            "experiment": [experiment] * len(doses),
+            "arm": self.arm,
+        }
+        for name in ANSWERED:
+            numbers = getattr(made, name).tolist()
+            columns[name] = [None if number != number else number for number in numbers]
+        marks = made.supported.tolist()
+        columns["supported"] = [None if mark != mark else bool(mark) for mark in marks]
+        return columns
+
+    def chances(self) -> list[Chances]:
+        """Every dose that each unit could have had, with its probability."""
+        if self.made.drawn is None:
+            return [[(dose, 1.0)] for dose in self.made.dose.tolist()]
+        doses = self.made.doses.tolist()
+        return [
+            [(dose, chance) for dose, chance in zip(doses, row, strict=True) if chance > 0]
+            for row in self.made.drawn.tolist()
+        ]
 
 
 def decide(
     deciders: Deciders,
     units: Sequence[ServedUnit],
     on_failure: Callable[[Exception], None] = lambda error: None,
-) -> list[Decision]:
+) -> ServedDecisions:
     """A decision for each unit; the fallback dose for those on whom a policy fails."""
     try:
         return decide_or_raise(deciders, units)
@@ -91,63 +115,46 @@ def decide(
             return _fallback(deciders, units, "failed")
     middle = len(units) // 2  # the units that it fails on are found by halving
     first = decide(deciders, units[:middle], on_failure)
-    return first + decide(deciders, units[middle:], on_failure)
+    second = decide(deciders, units[middle:], on_failure)
+    return ServedDecisions(
+        joined([first.made, second.made]),
+        first.version + second.version,
+        first.arm + second.arm,
+        first.experiment,
+    )
 
 
-def decide_or_raise(deciders: Deciders, units: Sequence[ServedUnit]) -> list[Decision]:
+def decide_or_raise(deciders: Deciders, units: Sequence[ServedUnit]) -> ServedDecisions:
     """A decision for each unit; where a policy fails, its error."""
-    if deciders.experiment is not None:
-        return _in_experiment(deciders.experiment, units)
-    if deciders.policy is not None:
-        return _by_policy(deciders.policy, units)
-    return _fallback(deciders, units, "no_policy")
+    experiment, policy = deciders.experiment, deciders.policy
+    if experiment is not None:
+        made, place = experiment.choose(units)
+        return _in_arms(made, experiment, place.tolist())
+    if policy is None:
+        return _fallback(deciders, units, "no_policy")
+    made = policy.choose(units)
+    return ServedDecisions(made, [policy.version] * len(units), [None] * len(units), None)
 
 
-def _by_policy(served: ServedPolicy, units: Sequence[ServedUnit]) -> list[Decision]:
-    choices = served.choose(units)
-    columns = _columns(choices)
-    chances = _pairs(served.doses, choices.chances)
-    return [_decision(columns, row, chances[row], served) for row in range(len(units))]
-
-
-def _in_experiment(experiment: RunningExperiment, units: Sequence[ServedUnit]) -> list[Decision]:
-    mixed = choose_in_arms(experiment, units)
-    columns = [_columns(own) for own in mixed.choices]
-    chances = _pairs(mixed.doses, mixed.chances)
-    decisions = []
-    for row, place in enumerate(mixed.place.tolist()):
-        arm = experiment.arms[place]
-        decisions.append(
-            _decision(columns[place], row, chances[row], arm.served, experiment, arm.name)
-        )
-    return decisions
-
-
-def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> list[Decision]:
+def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> ServedDecisions:
     dose = _fallback_dose(deciders)
     if dose is None:
         raise CannotDecideError("No policy can decide, and there is no fallback dose for it.")
-    plain = plain_dose(dose)
-    own = Decision(
-        dose=plain,
-        components=components_of(dose),
-        propensity=1.0,
-        propensities=[(plain, 1.0)],
-        reason=reason,
-        version=None if deciders.policy is None else deciders.policy.version,
-        experiment=None,
-        experiment_id=None,
-        arm=None,
-        supported=None,
-        numbers=dict.fromkeys(NUMBERS),
-    )
-    experiment = deciders.experiment
-    if experiment is None:
-        return [own] * len(units)
-    # All arms get this dose, so its probability is 1, and the units stay in the experiment.
-    arms = [experiment.arms[place] for place in experiment.places(units).tolist()]
-    inside = replace(own, experiment=experiment.name, experiment_id=experiment.id)
-    return [replace(inside, arm=arm.name, version=arm.served.version) for arm in arms]
+    names = components_of(dose)
+    numbers = list(dose.values()) if isinstance(dose, dict) else [dose]
+    made = unpredicted(vectors(np.array([numbers])), names, reason, np.zeros(len(units), np.int64))
+    if deciders.experiment is not None:
+        # All arms get this dose, so its probability is 1, and the units stay in the experiment.
+        place = deciders.experiment.places(units).tolist()
+        return _in_arms(made, deciders.experiment, place)
+    version = None if deciders.policy is None else deciders.policy.version
+    return ServedDecisions(made, [version] * len(units), [None] * len(units), None)
+
+
+def _in_arms(made: Decisions, experiment: RunningExperiment, place: list[int]) -> ServedDecisions:
+    arms = [experiment.arms[own] for own in place]
+    versions: list[int | None] = [arm.served.version for arm in arms]
+    return ServedDecisions(made, versions, [arm.name for arm in arms], experiment)
 
 
 def _fallback_dose(deciders: Deciders) -> Dose | None:
@@ -159,47 +166,6 @@ def _fallback_dose(deciders: Deciders) -> Dose | None:
         if dose is not None and has_components(dose, deciding.components):
             return in_order(dose, deciding.components)
     return None
-
-
-def _columns(choices: Choices) -> dict[str, list[Any]]:
-    """Plain values; unknown numbers are None, which JSON and databases have."""
-    columns: dict[str, list[Any]] = {
-        name: [None if value != value else value for value in getattr(choices, name).tolist()]
-        for name in (*NUMBERS, "supported")
-    }
-    return columns | {"dose": choices.dose.tolist(), "reason": choices.reason}
-
-
-def _pairs(doses: DoseArray, chances: FloatArray) -> list[Chances]:
-    plain = doses.tolist()
-    return [
-        [(plain[place], row[place]) for place, chance in enumerate(row) if chance > 0]
-        for row in chances.tolist()
-    ]
-
-
-def _decision(
-    columns: dict[str, list[Any]],
-    row: int,
-    chances: Chances,
-    served: ServedPolicy,
-    experiment: RunningExperiment | None = None,
-    arm: str | None = None,
-) -> Decision:
-    dose, supported = columns["dose"][row], columns["supported"][row]
-    return Decision(
-        dose=dose,
-        components=served.components,
-        propensity=min(dict(chances)[dose], 1.0),
-        propensities=chances,
-        reason=columns["reason"][row],
-        version=served.version,
-        experiment=None if experiment is None else experiment.name,
-        experiment_id=None if experiment is None else experiment.id,
-        arm=arm,
-        supported=None if supported is None else bool(supported),
-        numbers={name: columns[name][row] for name in NUMBERS},
-    )
 
 
 def new_ids(count: int, at: int) -> list[str]:

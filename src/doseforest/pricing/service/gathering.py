@@ -11,18 +11,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from doseforest.pricing.service.deciding import Deciders, Decision, decide, decide_or_raise
+from doseforest.pricing.service.deciding import (
+    Deciders,
+    ServedDecisions,
+    decide,
+    decide_or_raise,
+)
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
 
 BUSY_SECONDS = 0.002  # less than a disk takes to flush
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Units of one request, who is told their decisions, and of failures."""
+class WaitingRequest:
+    """Units of one request, its decisions once they are made, and who hears of failures."""
 
     units: Sequence[ServedUnit]
-    told: asyncio.Future[list[Decision]]
+    decided: asyncio.Future[ServedDecisions]
     on_failure: Callable[[Exception], None]
 
 
@@ -39,42 +44,45 @@ class Gathering:
 
     def __init__(self, deciders: Callable[[], Deciders], is_busy: Callable[[], bool]) -> None:
         self._deciders, self._is_busy = deciders, is_busy
-        self._asked: list[Asked] = []
+        self._waiting: list[WaitingRequest] = []
 
     async def decide(
         self, units: Sequence[ServedUnit], on_failure: Callable[[Exception], None]
-    ) -> list[Decision]:
+    ) -> ServedDecisions:
         """A decision for each unit."""
         loop = asyncio.get_running_loop()
-        own = Asked(units, loop.create_future(), on_failure)
-        if not self._asked:
+        request = WaitingRequest(units, loop.create_future(), on_failure)
+        if not self._waiting:
             if self._is_busy():
                 loop.call_later(BUSY_SECONDS, self._answer)
             else:
                 loop.call_soon(self._answer)
-        self._asked.append(own)
-        return await own.told
+        self._waiting.append(request)
+        return await request.decided
 
     def _answer(self) -> None:
-        asked, self._asked = self._asked, []
+        waiting, self._waiting = self._waiting, []
         deciders = self._deciders()
         try:
-            together = decide_or_raise(deciders, [unit for own in asked for unit in own.units])
+            together = decide_or_raise(
+                deciders, [unit for request in waiting for unit in request.units]
+            )
         except Exception:  # one of them: each is on its own then
-            for own in asked:
-                self._tell(own, deciders)
+            for request in waiting:
+                self._answer_alone(request, deciders)
             return
         place = 0
-        for own in asked:
-            if not own.told.done():
-                own.told.set_result(together[place : place + len(own.units)])
-            place += len(own.units)
+        for request in waiting:
+            units = slice(place, place + len(request.units))
+            if not request.decided.done():  # its client has not gone
+                request.decided.set_result(together if len(waiting) == 1 else together.at(units))
+            place = units.stop
 
     @staticmethod
-    def _tell(own: Asked, deciders: Deciders) -> None:
-        if own.told.done():  # its client has gone
+    def _answer_alone(request: WaitingRequest, deciders: Deciders) -> None:
+        if request.decided.done():
             return
         try:
-            own.told.set_result(decide(deciders, own.units, own.on_failure))
+            request.decided.set_result(decide(deciders, request.units, request.on_failure))
         except Exception as error:
-            own.told.set_exception(error)
+            request.decided.set_exception(error)

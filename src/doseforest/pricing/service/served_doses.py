@@ -30,11 +30,6 @@ def components_of(dose: Dose) -> Components:
     return tuple(dose) if isinstance(dose, dict) else None
 
 
-def plain_dose(dose: Dose) -> PlainDose:
-    """A dose without its names."""
-    return tuple(dose.values()) if isinstance(dose, dict) else dose
-
-
 def has_components(dose: Dose, components: Components) -> bool:
     """Whether a dose has these components, in any order.
 

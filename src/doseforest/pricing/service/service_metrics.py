@@ -8,7 +8,9 @@ imported: `doseforest serve` does.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,10 +21,10 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from doseforest.pricing.service.deciding import Decision
-
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+COUNTED = ("policy_version", "arm", "reason", "fallback", "cost")  # of an answer
 
 
 class Metrics:
@@ -82,17 +84,18 @@ class Metrics:
             registry=own,
         )
 
-    def count(self, decisions: list[Decision]) -> None:
-        """Count decisions that were stored."""
+    def count(self, columns: Mapping[str, list[Any]]) -> None:
+        """Count decisions that were stored, by the columns of their answers."""
         groups: dict[tuple[str, str, str], int] = {}
         costs: dict[str, float] = {}
-        for own in decisions:
-            arm = own.arm or ""
-            group = (str(own.version or 0), arm, own.reason)
+        counted = [columns[name] for name in COUNTED]
+        for version, named, reason, fallback, cost in zip(*counted, strict=True):
+            arm = named or ""
+            group = (str(version or 0), arm, reason)
             groups[group] = groups.get(group, 0) + 1
-            costs[arm] = costs.get(arm, 0.0) + max(own.numbers["cost"] or 0.0, 0.0)
-            if own.fallback:
-                self.fallbacks.labels(own.reason).inc()
+            costs[arm] = costs.get(arm, 0.0) + max(cost or 0.0, 0.0)
+            if fallback:
+                self.fallbacks.labels(reason).inc()
         for group, count in groups.items():
             self.decisions.labels(*group).inc(count)
         for arm, cost in costs.items():

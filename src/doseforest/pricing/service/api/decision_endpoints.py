@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request, Response
 from pydantic_core import to_json
 
+from doseforest.policy.artifact.policy_decisions import ANSWERED
 from doseforest.pricing.service.api.access import guarded_router, key_of, note
 from doseforest.pricing.service.api.decision_models import (
     Batch,
@@ -26,7 +27,7 @@ from doseforest.pricing.service.api.idempotency import (
     json_response,
 )
 from doseforest.pricing.service.api.state import Service, service_of
-from doseforest.pricing.service.deciding import Decision, decide, new_ids, pseudonym
+from doseforest.pricing.service.deciding import ServedDecisions, decide, new_ids, pseudonym
 from doseforest.pricing.service.logs import log_error
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
 from doseforest.pricing.service.storage.service_tables import decisions as decisions_table
@@ -34,6 +35,7 @@ from doseforest.pricing.service.storage.service_tables import now
 
 router = guarded_router("decide", "decisions")
 INSERT_DECISIONS = decisions_table.insert()
+STORED_AS_ANSWERED = ("propensity", "reason", "fallback", "arm", "supported", *ANSWERED)
 SMALL = 32  # units of a request that is decided on together with others, without a thread
 
 
@@ -101,19 +103,22 @@ async def _made(
     """Answers to units, with the rows to store and what to count once they are."""
     service = service_of(request)
     note(request, units=len(units))
-    names = [pseudonym(own.unit, service.unit_key) for own in units]
-    served = [own.served(name) for own, name in zip(units, names, strict=True)]
+    names = [pseudonym(unit.unit, service.unit_key) for unit in units]
+    served = [  # a unit without a cell is its own
+        ServedUnit(unit.unit, unit.cell or name, unit.features)
+        for unit, name in zip(units, names, strict=True)
+    ]
     decided = await _decided(request, service, served)
-    at, key_id = now(), key_of(request).id
+    columns, at = decided.columns(), now()
     ids = new_ids(len(units), at)
-    answers, rows = [], []
-    for decision_id, unit, name, own in zip(ids, served, names, decided, strict=True):
-        answers.append(_answer(decision_id, unit, own))
-        rows.append(_row(decision_id, at, key_id, unit, name, own))
-    return answers, ([(INSERT_DECISIONS, rows)], lambda: service.metrics.count(decided))
+    asked = [unit.unit for unit in units]
+    answers = _records({"decision_id": ids, "unit": asked, **columns})
+    shared = {"at": at, "key_id": key_of(request).id}
+    rows = _rows(decided, columns, ids, names, served, shared)
+    return answers, ([(INSERT_DECISIONS, rows)], lambda: service.metrics.count(columns))
 
 
-async def _decided(request: Request, service: Service, units: list[ServedUnit]) -> list[Decision]:
+async def _decided(request: Request, service: Service, units: list[ServedUnit]) -> ServedDecisions:
     failures = itertools.count()
 
     def failed(error: Exception) -> None:
@@ -128,41 +133,33 @@ async def _decided(request: Request, service: Service, units: list[ServedUnit]) 
     return await loop.run_in_executor(service.deciding, decide, deciders, units, failed)
 
 
-def _answer(decision_id: str, unit: ServedUnit, own: Decision) -> dict[str, Any]:
-    return {
-        "decision_id": decision_id,
-        "unit": unit.unit,
-        "dose": own.named_dose,
-        "propensity": own.propensity,
-        "reason": own.reason,
-        "fallback": own.fallback,
-        "policy_version": own.version,
-        "experiment": own.experiment,
-        "arm": own.arm,
-        **own.numbers,
-        "supported": own.supported,
+def _rows(
+    decided: ServedDecisions,
+    columns: dict[str, list[Any]],
+    ids: list[str],
+    names: list[str],
+    units: list[ServedUnit],
+    shared: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Rows of the table of decisions: what is answered, and what it hung on."""
+    several, experiment = decided.made.components is not None, decided.experiment
+    doses, none = columns["dose"], [None] * len(units)
+    stored = {
+        **{name: columns[name] for name in STORED_AS_ANSWERED},
+        "id": ids,
+        "version": decided.version,
+        "experiment_id": none if experiment is None else [experiment.id] * len(units),
+        "unit": names,
+        "cell": [unit.cell for unit in units],
+        "features": [to_json(unit.features).decode() for unit in units],
+        "dose": none if several else doses,
+        "doses": [to_json(dose).decode() for dose in doses] if several else none,
+        "propensities": [to_json(chances).decode() for chances in decided.chances()],
     }
+    return [{**shared, **row} for row in _records(stored)]
 
 
-def _row(
-    decision_id: str, at: int, key_id: str, unit: ServedUnit, name: str, own: Decision
-) -> dict[str, Any]:
-    return {
-        "id": decision_id,
-        "at": at,
-        "key_id": key_id,
-        "version": own.version,
-        "experiment_id": own.experiment_id,
-        "arm": own.arm,
-        "unit": name,
-        "cell": unit.cell,
-        "features": to_json(unit.features).decode(),
-        "dose": own.dose if own.components is None else None,
-        "doses": None if own.components is None else to_json(own.named_dose).decode(),
-        "propensity": own.propensity,
-        "propensities": to_json(own.propensities).decode(),
-        "reason": own.reason,
-        "fallback": own.fallback,
-        **own.numbers,
-        "supported": own.supported,
-    }
+def _records(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from doseforest.pricing.service.registry.incoming_units import ServedUnit
 from doseforest.pricing.service.served_doses import Dose
 
 # Text without control characters: databases and logs are not the place for them.
@@ -40,10 +39,6 @@ class Unit(Strict):
         "that it is missing; others than the policy needs are stored and not used.",
         examples=[{"x0": 0.4, "x1": -1.2}],
     )
-
-    def served(self, pseudonym: str) -> ServedUnit:
-        """As policies take it; a unit without a cell is its own."""
-        return ServedUnit(self.unit, self.cell or pseudonym, self.features)
 
 
 class Batch(Strict):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import IntArray
+from doseforest.policy.artifact.policy_decisions import Decisions, assigned
 from doseforest.pricing.experiments.hashed_arms import assign_arms
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
-from doseforest.pricing.service.registry.served_policy import Choices, ServedPolicy
+from doseforest.pricing.service.registry.served_policy import ServedPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +39,8 @@ class RunningExperiment:
         order = {arm.name: place for place, arm in enumerate(self.arms)}
         return np.array([order[name] for name in named.tolist()], np.int64)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MixedChoices:
-    """What every arm would do, and the arm of each unit."""
-
-    arms: tuple[Arm, ...]
-    place: IntArray  # (n_units,)
-    choices: tuple[Choices, ...]  # of every arm, for all units
-    doses: DoseArray  # (n_doses,) of all arms, ascending
-    chances: FloatArray  # (n_units, n_doses): over assignment and draws
-
-
-def choose_in_arms(experiment: RunningExperiment, units: Sequence[ServedUnit]) -> MixedChoices:
-    """Let every arm decide: the probability of a dose is that over the assignment too.
-
-    Who learns from an experiment needs the probability with which a unit could have had each dose
-    before its cell was assigned: the sum of the arms' probabilities, weighted by their shares.
-    """
-    choices = tuple(arm.served.choose(units) for arm in experiment.arms)
-    doses = np.unique(np.concatenate([arm.served.doses for arm in experiment.arms]))
-    chances: FloatArray = np.zeros((len(units), len(doses)))
-    for arm, own in zip(experiment.arms, choices, strict=True):
-        chances[:, np.searchsorted(doses, arm.served.doses)] += arm.share * own.chances
-    return MixedChoices(experiment.arms, experiment.places(units), choices, doses, chances)
+    def choose(self, units: Sequence[ServedUnit]) -> tuple[Decisions, IntArray]:
+        """Every unit's decision by its arm, and the place of that arm."""
+        place = self.places(units)
+        pieces = [arm.served.choose(units) for arm in self.arms]
+        return assigned(pieces, [arm.share for arm in self.arms], place), place

@@ -1,4 +1,4 @@
-"""Units as they come in, put into the table that a policy's forest takes."""
+"""Units as they come in, checked once: a policy and its forest do not look at them again."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import Array
-from doseforest.data.feature_table import ArrayTable, Categories
+from doseforest.data.feature_table import Categories
 from doseforest.policy import DosePolicy, ExplorationPolicy, Explore
+from doseforest.policy.artifact.unit_columns import CheckedUnits, checked_units
 
 Feature = str | float | int | bool | None
 Features = Mapping[str, Feature]
@@ -79,35 +80,33 @@ def _key_of(policy: Any) -> str | None:
     return policy.key if isinstance(policy, ExplorationPolicy | Explore) else None
 
 
-def unit_table(
+def checked_request(
     units: Sequence[ServedUnit], needed: UnitColumns
-) -> tuple[Any, dict[str, Array], NDArray[np.bool_]]:
-    """The table and the columns of units, and which units lack something or have it wrong.
+) -> tuple[CheckedUnits, NDArray[np.bool_]]:
+    """Units as a policy decides on them, and which of them lack something or have it wrong.
 
     Of a unit that lacks a feature no feature is known: policies then give it their baseline. A
     feature that is null is missing, which forests know how to deal with.
     """
-    n_units = len(units)
-    lacking: NDArray[np.bool_] = np.zeros(n_units, bool)
-    rows = []
-    for place, own in enumerate(units):
-        row = _row(own.features, needed)
-        lacking[place] = row is None
-        rows.append([np.nan] * max(len(needed.features), 1) if row is None else row)
-    values = np.array(rows, dtype=np.float64)
-    names = needed.features or None
-    table = ArrayTable(values, names, categories=needed.categories) if names else values
+    lacking: NDArray[np.bool_] = np.zeros(len(units), bool)
     columns = {}
     for name in needed.columns:
         columns[name], without = _column(units, name, needed)
         lacking |= without
-    return table, columns, lacking
+    if not needed.features:
+        return CheckedUnits(len(units), columns, np.zeros(len(units), bool)), lacking
+    values = np.full((len(units), len(needed.features)), np.nan)
+    for place, unit in enumerate(units):
+        row = _row(unit.features, needed)
+        if row is None:
+            lacking[place] = True
+        else:
+            values[place] = row
+    return checked_units(values, needed.features, needed.categories, columns), lacking
 
 
 def _row(features: Features, needed: UnitColumns) -> list[float] | None:
     """Numbers of one unit's features; None where one is absent or not of its kind."""
-    if not needed.features:
-        return [0.0]
     row = []
     for place, name in enumerate(needed.features):
         value = features.get(name, needed)
@@ -117,7 +116,9 @@ def _row(features: Features, needed: UnitColumns) -> list[float] | None:
             if value is needed:
                 return None
             row.append(needed.codes[place].get(value, np.nan))  # unseen ones are missing
-        elif isinstance(value, int | float):
+        elif isinstance(value, float):
+            row.append(value)
+        elif isinstance(value, int):
             row.append(_number(value))
         else:
             return None

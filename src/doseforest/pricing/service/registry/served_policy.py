@@ -4,54 +4,29 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import plain_doses
 from doseforest.files.policy_file import Policy
 from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore
-from doseforest.policy.artifact.policy_decisions import FALLBACKS
+from doseforest.policy.artifact.policy_decisions import CODES, Decisions
 from doseforest.pricing.service.registry.incoming_units import (
     ServedUnit,
     UnitColumns,
+    checked_request,
     forest_of,
     needed_columns,
-    unit_table,
 )
 from doseforest.pricing.service.served_doses import Components, Dose, named_dose
 
-# Why the service itself decided, beside the reasons of policies.
-SERVICE_REASONS = {
-    "missing_features": "the baseline, since a feature that the policy needs is absent or wrong",
-    "no_policy": "the fallback dose, since no policy is active",
-    "failed": "the fallback dose, since the policy failed",
-}
-ALL_FALLBACKS = frozenset((*FALLBACKS, *SERVICE_REASONS))
 KINDS = {
     DosePolicy: "dose_policy",
     ConstantPolicy: "constant",
     ExplorationPolicy: "exploration",
     Explore: "explore",
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choices:
-    """Doses of some units under one policy; NaN where nothing is known."""
-
-    dose: DoseArray  # (n_units,)
-    reason: list[str]
-    chances: FloatArray  # (n_units, n_doses): probability of every dose of the policy
-    effect: FloatArray  # (n_units,)
-    low: FloatArray  # (n_units,)
-    high: FloatArray  # (n_units,)
-    value: FloatArray  # (n_units,)
-    cost: FloatArray  # (n_units,)
-    shadow_price: FloatArray  # (n_units,)
-    supported: FloatArray  # (n_units,): 1, 0 or NaN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,27 +68,14 @@ class ServedPolicy:
             return None
         return named_dose(inner.baseline.item(), self.components)
 
-    def choose(self, units: Sequence[ServedUnit]) -> Choices:
+    def choose(self, units: Sequence[ServedUnit]) -> Decisions:
         """A dose for each unit."""
-        table, columns, lacking = unit_table(units, self.needed)
-        decided = self.policy.decide(table, columns)
-        low, high = decided.interval()
-        reason = [
-            "missing_features" if lacks else own
-            for lacks, own in zip(lacking.tolist(), decided.reason.tolist(), strict=True)
-        ]
-        return Choices(
-            dose=self.doses[decided.dose_index],
-            reason=reason,
-            chances=self._chances(table, columns, decided.dose_index),
-            effect=decided.effect,
-            low=low,
-            high=high,
-            value=decided.value,
-            cost=decided.cost,
-            shadow_price=decided.shadow_price,
-            supported=decided.supported,
-        )
+        checked, lacking = checked_request(units, self.needed)
+        decisions = self.policy.decide_checked(checked)
+        if not lacking.any():
+            return decisions
+        codes = np.where(lacking, np.int8(CODES["missing_features"]), decisions.reason_code)
+        return replace(decisions, reason_code=codes)
 
     def warm(self) -> None:
         """Decide once, on nobody: the first client need not wait for what is done once."""
@@ -126,13 +88,5 @@ class ServedPolicy:
         forest = forest_of(self.policy)
         if forest is None:
             raise ValueError("The active policy has no forest, hence no curves.")
-        table, _, lacking = unit_table(units, self.needed)
-        response: FloatArray = np.asarray(forest.dose_response(table, plain_doses(self.doses)))
-        return response, lacking.tolist()
-
-    def _chances(self, table: Any, columns: dict[str, Any], chosen: Any) -> FloatArray:
-        if isinstance(self.policy, ExplorationPolicy | Explore):
-            return self.policy.propensities(table, columns)
-        sure: FloatArray = np.zeros((len(chosen), len(self.doses)))
-        sure[np.arange(len(chosen)), chosen] = 1.0
-        return sure
+        checked, lacking = checked_request(units, self.needed)
+        return checked.curves(forest, self.doses), lacking.tolist()

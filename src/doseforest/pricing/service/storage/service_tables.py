@@ -18,6 +18,8 @@ from sqlalchemy import (
     Text,
 )
 
+from doseforest.policy.artifact.policy_decisions import ANSWERED
+
 metadata = MetaData()
 
 api_keys = Table(
@@ -85,12 +87,7 @@ decisions = Table(
     Column("propensities", Text, nullable=False),  # JSON: pairs of dose and probability
     Column("reason", String(24), nullable=False),
     Column("fallback", Boolean, nullable=False),
-    Column("effect", Float),
-    Column("low", Float),
-    Column("high", Float),
-    Column("value", Float),
-    Column("cost", Float),
-    Column("shadow_price", Float),
+    *(Column(name, Float) for name in ANSWERED),
     Column("supported", Boolean),
     Index("decisions_at", "at"),
     Index("decisions_experiment", "experiment_id", "at"),
