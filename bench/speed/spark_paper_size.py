@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--task-mb", type=int, default=1200, help="rows and lists of a task")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the report")
     options = parser.parse_args()
-    from doseforest.spark import GeneralizedCausalForest, GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForest, SparkCausalForestModel
 
     stages: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, cluster(2, options.memory) as session:
@@ -80,7 +80,7 @@ def main() -> None:
             "rows to Parquet", lambda: write_rows(session, options.rows, options.partitions, path)
         )
         train = session.read.parquet(path)
-        forest = GeneralizedCausalForest(
+        forest = SparkCausalForest(
             featureCols=[f"x{place}" for place in range(N_FEATURES)],
             treatmentCol="discount",
             labelCol="finished",
@@ -96,7 +96,7 @@ def main() -> None:
         jobs = costs_of_jobs(session)
         saved = f"file://{folder}/model"
         stage("save", lambda: model.write().save(saved))
-        again = stage("load", lambda: GeneralizedCausalForestModel.load(saved))
+        again = stage("load", lambda: SparkCausalForestModel.load(saved))
         average = stage("score all rows", lambda: again.averageDoseResponse(train))
         local = again.toLocal()
         effects = {

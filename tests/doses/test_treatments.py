@@ -25,7 +25,7 @@ from doseforest.doses.bases.dose_basis import (
 from doseforest.doses.bases.polynomials import orthonormal_recurrence, polynomials
 from doseforest.doses.bases.splines import cubic_spline, second_derivatives
 from doseforest.doses.grids import (
-    Baseline,
+    BaselineDose,
     BaselineWarning,
     DoseRange,
     check_doses,
@@ -624,7 +624,7 @@ def test_without_any_dose_of_fifty_rows_the_baseline_is_the_best_one():
 
 
 def test_candidates_may_come_in_any_order_with_their_sizes():
-    assert choose_baseline([2.0, 0.0], [10.0, 50.0]) == Baseline(0.0, 50.0, None)
+    assert choose_baseline([2.0, 0.0], [10.0, 50.0]) == BaselineDose(0.0, 50.0, None)
     with pytest.warns(BaselineWarning, match="the dose 0 has 12: 1, which is the lowest"):
         assert choose_baseline([2.0, 1.0, 0.0], [60.0, 20.0, 12.0], minimum=20).dose == 1.0
 

@@ -16,7 +16,7 @@ from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_stack import fit_members
 from doseforest.nuisance.outcome.sparse_ridge import SparseFit
 from doseforest.nuisance.outcome.spline_core import fit_spline_core, refit_by_likelihood
-from doseforest.nuisance.outcome.spline_design import Design
+from doseforest.nuisance.outcome.spline_design import SplineDesign
 
 
 def rows(n=800, p=4, seed=0):
@@ -195,7 +195,7 @@ def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
 def test_a_refit_by_likelihood_is_the_mean_of_those_with_the_terms_of_each_fold():
     rng, x, dose = rows(n=300, p=2)
     y = (rng.random(300) < expit(x[:, 0] + x[:, 1] ** 2 - 1)).astype(float)
-    design = Design(x, dose, fit_covariate_terms(x), Spline().fit(dose))
+    design = SplineDesign(x, dose, fit_covariate_terms(x), Spline().fit(dose))
     pool, n_mains = np.array([0, 3]), design.n_mains
     chosen = np.array([[True, False], [True, False], [True, True], [False, False]])
     without = np.concatenate([np.ones((4, n_mains)), chosen], axis=1)

@@ -71,7 +71,7 @@ def local_rows(columns):
 @pytest.fixture(scope="module")
 def units(frame, local_rows):
     from doseforest.spark.cluster_units import Units
-    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_columns import FrameColumns
     from doseforest.spark.frame_input import (
         prepared_frame,
         summarise_frame,
@@ -80,7 +80,7 @@ def units(frame, local_rows):
     )
     from doseforest.spark.jobs import Kept
 
-    named = Columns(FEATURES, ("discount",), "spend", row_id="user", categorical=("plan",))
+    named = FrameColumns(FEATURES, ("discount",), "spend", row_id="user", categorical=("plan",))
     prepared = prepared_frame(frame, named, None)
     summary = with_labels(frame, prepared, named, summarise_frame(prepared, named, FEATURES))
     assert summary.categories == local_rows.categories
@@ -147,10 +147,10 @@ def test_trees_split_on_sets_of_categories_as_the_local_ones(units, local_rows):
 
 @pytest.fixture(scope="module")
 def model(frame):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     given = {**SMALL, "featureCols": list(FEATURES), "categoricalCols": ["plan"]}
-    return GeneralizedCausalForest(**given).fit(frame)
+    return SparkCausalForest(**given).fit(frame)
 
 
 def test_effects_follow_the_categories(model, columns):
@@ -179,10 +179,10 @@ def test_unseen_and_null_labels_are_answered_as_by_the_file(model, spark, tmp_pa
 
 
 def test_a_saved_model_keeps_its_labels(model, frame, tmp_path):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     model.write().save(f"file://{tmp_path}/model")
-    again = GeneralizedCausalForestModel.load(f"file://{tmp_path}/model")
+    again = SparkCausalForestModel.load(f"file://{tmp_path}/model")
     expected = model.transform(frame).orderBy("user").select("effect").toArrow()
     assert again.transform(frame).orderBy("user").select("effect").toArrow() == expected
 
@@ -209,10 +209,10 @@ def test_indexed_strings_are_categories_by_their_metadata(frame):
 
 
 def fit(frame, **changed):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     given = {**SMALL, "featureCols": list(FEATURES), "correction": "none", "outcomeModel": "core"}
-    return GeneralizedCausalForest(**{**given, **changed}).fit(frame)
+    return SparkCausalForest(**{**given, **changed}).fit(frame)
 
 
 def test_a_column_of_nulls_leaves_the_other_texts_in_place():

@@ -58,9 +58,9 @@ def frame(spark):
 
 @pytest.fixture(scope="module")
 def estimator(spark):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    return GeneralizedCausalForest(**SMALL)
+    return SparkCausalForest(**SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +105,9 @@ def test_a_vector_column_gives_the_same_answers_as_columns(frame):
     from pyspark.ml import Pipeline
     from pyspark.ml.feature import VectorAssembler
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    by_columns = GeneralizedCausalForest(**SMALL, correction="none", outcomeModel="core")
+    by_columns = SparkCausalForest(**SMALL, correction="none", outcomeModel="core")
     by_vector = by_columns.copy()
     by_vector.clear(by_vector.featureCols)
     assembler = VectorAssembler(inputCols=["a", "b", "c"], outputCol="features")
@@ -123,11 +123,11 @@ def test_a_saved_model_answers_the_same(model, frame, tmp_path):
     from pyspark.ml import PipelineModel
 
     from doseforest import load_forest
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     path = f"file://{tmp_path}/model"
     model.write().overwrite().save(path)
-    again = GeneralizedCausalForestModel.load(path)
+    again = SparkCausalForestModel.load(path)
     assert again.uid == model.uid
     assert again.getDoses() == [2.0, 8.0]
     assert again.summary == model.summary
@@ -146,25 +146,25 @@ def test_what_was_not_written_to_the_end_is_refused(model, tmp_path):
     import shutil
 
     from doseforest import ForestFileError
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     path = tmp_path / "model"
     model.write().save(f"file://{path}")
     shutil.copytree(path, tmp_path / "lost")
     shutil.rmtree(path / "manifest")
     with pytest.raises(ForestFileError, match="manifest, which is written last, is missing"):
-        GeneralizedCausalForestModel.load(f"file://{path}")
+        SparkCausalForestModel.load(f"file://{path}")
     for part in (tmp_path / "lost" / "chunks").glob("*.parquet"):
         part.unlink()
     with pytest.raises(ForestFileError, match="has 0 chunks and should have"):
-        GeneralizedCausalForestModel.load(f"file://{tmp_path}/lost")
+        SparkCausalForestModel.load(f"file://{tmp_path}/lost")
 
 
 def test_a_forest_from_this_machine_scores_a_frame(frame):
     from sklearn.linear_model import LinearRegression
 
     from doseforest import GeneralizedCausalForest as LocalForest
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     columns = columns_of_rows(200)
     x = np.stack([columns[name] for name in "abc"], axis=1)
@@ -175,7 +175,7 @@ def test_a_forest_from_this_machine_scores_a_frame(frame):
         baseline=2.0,
         random_state=0,
     ).fit(x, columns["spend"], treatment=columns["discount"])
-    scorer = GeneralizedCausalForestModel.fromLocal(
+    scorer = SparkCausalForestModel.fromLocal(
         local, featureCols=["a", "b", "c"], doses=[3.0], baseline=1.0
     )
     rows = scorer.transform(frame.drop("discount")).toArrow()
@@ -184,15 +184,13 @@ def test_a_forest_from_this_machine_scores_a_frame(frame):
     effects = np.array(rows["effect"].to_pylist())[:, 0]
     np.testing.assert_allclose(effects, local.effect(own, 3.0, 1.0), atol=1e-9)
     with pytest.raises(TypeError, match=r"must be a fitted forest of effects\. Got int"):
-        GeneralizedCausalForestModel.fromLocal(3)
+        SparkCausalForestModel.fromLocal(3)
 
 
 def test_rows_without_weight_are_as_good_as_absent(spark):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    forest = GeneralizedCausalForest(
-        **SMALL, correction="none", outcomeModel="core", weightCol="weight"
-    )
+    forest = SparkCausalForest(**SMALL, correction="none", outcomeModel="core", weightCol="weight")
     columns = columns_of_rows(300)
     columns["weight"] = np.where(np.arange(300) % 3 == 0, 2.0, 1.0)
     noise = {name: own.copy() for name, own in columns.items()}
@@ -207,15 +205,13 @@ def test_rows_without_weight_are_as_good_as_absent(spark):
 
 
 def test_rows_of_groups_with_weights_are_learned_from(spark):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     columns = columns_of_rows()
     columns["weight"] = np.random.default_rng(3).uniform(0.5, 2, N_ROWS)
     columns["city"] = np.array([f"city {user // 3}" for user in columns["user"]])
     given = {name: own for name, own in SMALL.items() if name != "rowIdCol"}
-    forest = GeneralizedCausalForest(
-        **given, weightCol="weight", groupCol="city", outcomeModel="core"
-    )
+    forest = SparkCausalForest(**given, weightCol="weight", groupCol="city", outcomeModel="core")
     local = forest.fit(frame_of(spark, columns)).toLocal()
     effects = local.effect([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], 8.0, 2.0)
     np.testing.assert_allclose(effects, [18.0, 6.0], atol=3.0)  # noise of 1 in 600 rows
@@ -255,9 +251,9 @@ def test_cross_validation_chooses_a_parameter(frame):
     from pyspark.ml.evaluation import RegressionEvaluator
     from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    forest = GeneralizedCausalForest(**SMALL, correction="none", outcomeModel="core")
+    forest = SparkCausalForest(**SMALL, correction="none", outcomeModel="core")
     grid = ParamGridBuilder().addGrid(forest.getParam("maxBins"), [16, 32]).build()
     evaluator = RegressionEvaluator(labelCol="spend", predictionCol="prediction")
     chosen = CrossValidator(
@@ -279,9 +275,9 @@ def test_parameters_are_explained_and_copied(estimator):
 
 
 def test_an_estimator_is_saved_and_loaded(estimator, tmp_path):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     estimator.save(f"file://{tmp_path}/estimator")
-    again = GeneralizedCausalForest.load(f"file://{tmp_path}/estimator")
+    again = SparkCausalForest.load(f"file://{tmp_path}/estimator")
     assert again.getFeatureCols() == ["a", "b", "c"]
     assert again.getDoses() == [2.0, 8.0]

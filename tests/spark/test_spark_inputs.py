@@ -29,9 +29,9 @@ def no_job(spark, monkeypatch):
 
 
 def fit(frame, **changed):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    return GeneralizedCausalForest(**{**SMALL, **changed}).fit(frame)
+    return SparkCausalForest(**{**SMALL, **changed}).fit(frame)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_columns_of_the_wrong_type_are_refused_before_any_job(
 
 
 def test_an_unknown_parameter_is_refused(spark):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     with pytest.raises(TypeError, match=r"must be given parameters that it has\. Got 'trees'"):
-        GeneralizedCausalForest(trees=3)
+        SparkCausalForest(trees=3)
 
 
 def with_value(spark, name, value, rows=slice(0, 3)):
@@ -133,14 +133,14 @@ def test_too_few_groups_for_the_folds_are_refused(frame):
 def test_rows_of_weight_0_may_lack_anything(spark):
     from pyspark.sql import functions
 
-    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_columns import FrameColumns
     from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
 
     frame = frame_of(spark, columns_of_rows(100))
     frame = frame.withColumn("w", (functions.col("user") >= 10).cast("double"))
     for name in ("discount", "spend", "user"):
         frame = frame.withColumn(name, functions.expr(f"if(w > 0, {name}, null)"))
-    columns = Columns(("a", "b", "c"), ("discount",), "spend", weight="w", row_id="user")
+    columns = FrameColumns(("a", "b", "c"), ("discount",), "spend", weight="w", row_id="user")
     prepared = prepared_frame(frame, columns, None)
     summary = summarise_frame(prepared, columns, ("a", "b", "c"))
     assert summary.n_rows == 90
@@ -149,9 +149,9 @@ def test_rows_of_weight_0_may_lack_anything(spark):
 
 
 def test_nothing_is_as_good_as_not_given(spark):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    forest = GeneralizedCausalForest(doses=None, nTrees=None, numPartitions=None)
+    forest = SparkCausalForest(doses=None, nTrees=None, numPartitions=None)
     assert forest.value("doses") is None
     assert forest.setNTrees(7).value("nTrees") == 7
     assert forest.setNTrees(None).value("nTrees") == 400
@@ -180,26 +180,26 @@ def test_vectors_of_varying_size_are_refused(frame):
     short, long = functions.array("a"), functions.array("a", "b")
     mixed = frame.withColumn("x", functions.when(functions.col("user") < 5, short).otherwise(long))
     given = {name: own for name, own in SMALL.items() if name != "featureCols"}
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     with pytest.raises(ValueError, match=r"'featuresCol' column 'x' .* Got sizes from 1 to 2"):
-        GeneralizedCausalForest(**given, featuresCol="x").fit(mixed)
+        SparkCausalForest(**given, featuresCol="x").fit(mixed)
 
 
 def test_a_cluster_asks_for_ids_that_last(frame):
     from types import SimpleNamespace
 
     from doseforest.spark.estimator import _check_ids
-    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_columns import FrameColumns
 
     def cluster(folder=None):
         return SimpleNamespace(master="yarn", getCheckpointDir=lambda: folder)
 
-    columns = Columns(("a",), ("discount",), "spend")
+    columns = FrameColumns(("a",), ("discount",), "spend")
     with pytest.raises(ValueError, match="'rowIdCol' parameter must name a column of ids"):
         _check_ids(cluster(), columns)
     assert _check_ids(cluster("hdfs:///checkpoints"), columns)
-    assert not _check_ids(cluster(), Columns(("a",), ("discount",), "spend", row_id="user"))
+    assert not _check_ids(cluster(), FrameColumns(("a",), ("discount",), "spend", row_id="user"))
 
 
 def test_persisted_rows_are_released_when_a_fit_fails(spark, frame, monkeypatch):

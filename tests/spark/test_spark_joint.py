@@ -43,9 +43,9 @@ def columns_of_rows(n=N_ROWS, seed=0):
 
 
 def estimator(**changed):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    return GeneralizedCausalForest(**{**SMALL, **changed})
+    return SparkCausalForest(**{**SMALL, **changed})
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +92,10 @@ def test_predictions_are_at_the_rows_own_pair_of_doses(model, frame):
 
 
 def test_models_are_saved_and_loaded(model, frame, tmp_path):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     model.write().save(f"file://{tmp_path}/model")
-    again = GeneralizedCausalForestModel.load(f"file://{tmp_path}/model")
+    again = SparkCausalForestModel.load(f"file://{tmp_path}/model")
     assert again.getDoses() == DOSES
     np.testing.assert_array_equal(
         again.averageDoseResponse(frame), model.averageDoseResponse(frame)
@@ -106,7 +106,7 @@ def test_models_are_saved_and_loaded(model, frame, tmp_path):
 
 
 def test_a_local_forest_of_pairs_scores_frames(spark, frame):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     columns = columns_of_rows(300, seed=1)
     X = np.column_stack([columns["a"], columns["b"]])
@@ -118,7 +118,7 @@ def test_a_local_forest_of_pairs_scores_frames(spark, frame):
         random_state=0,
         n_jobs=1,
     ).fit(X, columns["orders"], treatment=pairs)
-    scorer = GeneralizedCausalForestModel.fromLocal(
+    scorer = SparkCausalForestModel.fromLocal(
         local,
         featureCols=["a", "b"],
         treatmentCols=["express", "premium"],

@@ -123,9 +123,9 @@ def test_members_are_fitted_without_each_fold(spark):
 def model(spark):
     from pyspark.ml.regression import GBTRegressor
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    forest = GeneralizedCausalForest(
+    forest = SparkCausalForest(
         **CORE | {"outcomeMembers": [GBTRegressor(maxIter=2, maxDepth=3, seed=1)]}
     )
     return forest.fit(frame_of(spark, columns_of_rows(300)))
@@ -138,7 +138,7 @@ def test_members_join_the_stack(model):
 
 
 def test_a_forest_with_members_is_served_anywhere(model, spark, tmp_path):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     model.saveForest(tmp_path / "forest.dose")
     rows = frame_of(spark, columns_of_rows(50, seed=1))
@@ -149,7 +149,7 @@ def test_a_forest_with_members_is_served_anywhere(model, spark, tmp_path):
         curves, load_forest(tmp_path / "forest.dose").dose_response(x, [2.0, 8.0]), rtol=1e-12
     )
     model.write().save(f"file://{tmp_path}/model")
-    again = GeneralizedCausalForestModel.load(f"file://{tmp_path}/model")
+    again = SparkCausalForestModel.load(f"file://{tmp_path}/model")
     assert again.transform(rows).orderBy("user").toArrow() == scored
 
 
@@ -157,12 +157,10 @@ def test_xgboost_alone_is_an_outcome_model(spark):
     pytest.importorskip("xgboost")
     from xgboost.spark import SparkXGBRegressor
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     member = SparkXGBRegressor(n_estimators=8, max_depth=3, num_workers=1)
-    forest = GeneralizedCausalForest(
-        **CORE | {"outcomeModel": "members", "outcomeMembers": [member]}
-    )
+    forest = SparkCausalForest(**CORE | {"outcomeModel": "members", "outcomeMembers": [member]})
     model = forest.fit(frame_of(spark, columns_of_rows(300)))
     assert model.summary["outcome_weights"] == {"SparkXGBRegressor": 1.0}
     effects = model.toLocal().effect(np.zeros((1, 3)), 8.0, 2.0)
@@ -172,11 +170,11 @@ def test_xgboost_alone_is_an_outcome_model(spark):
 def test_an_estimator_is_saved_with_its_members(spark, tmp_path):
     from pyspark.ml.regression import GBTRegressor, RandomForestRegressor
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     members = [GBTRegressor(maxIter=7), RandomForestRegressor(numTrees=5)]
-    GeneralizedCausalForest(nTrees=9, outcomeMembers=members).save(f"file://{tmp_path}/estimator")
-    again = GeneralizedCausalForest.load(f"file://{tmp_path}/estimator")
+    SparkCausalForest(nTrees=9, outcomeMembers=members).save(f"file://{tmp_path}/estimator")
+    again = SparkCausalForest.load(f"file://{tmp_path}/estimator")
     assert again.getNTrees() == 9
     assert [own.uid for own in again.getOutcomeMembers()] == [own.uid for own in members]
     assert again.getOutcomeMembers()[0].getMaxIter() == 7
@@ -191,7 +189,7 @@ def test_an_estimator_is_saved_with_its_members(spark, tmp_path):
     ],
 )
 def test_members_that_cannot_be_are_refused_before_any_job(spark, changed, error, message):
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     with pytest.raises(error, match=f"'outcomeMembers' parameter {message}"):
-        GeneralizedCausalForest(**CORE | changed).fit(spark.range(3))
+        SparkCausalForest(**CORE | changed).fit(spark.range(3))

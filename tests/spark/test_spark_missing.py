@@ -13,7 +13,7 @@ from doseforest.spark import requirements
 def test_without_pyspark_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(spark.SparkUnavailableError, match=r'pip install "doseforest\[spark\]"'):
-        _ = spark.GeneralizedCausalForest
+        _ = spark.SparkCausalForest
 
 
 def test_without_java_the_message_says_what_to_install(monkeypatch):
@@ -21,10 +21,10 @@ def test_without_java_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setattr(requirements.shutil, "which", lambda name: None)
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     with pytest.raises(spark.SparkUnavailableError, match="openjdk-17-jre-headless"):
-        _ = spark.GeneralizedCausalForestModel
+        _ = spark.SparkCausalForestModel
 
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'RandomForest'"):
         _ = spark.RandomForest
-    assert "GeneralizedCausalForest" in dir(spark)
+    assert "SparkCausalForest" in dir(spark)

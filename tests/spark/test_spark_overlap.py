@@ -176,14 +176,14 @@ def test_a_report_is_printed_and_stored(measured, kind):
 
 
 def test_a_fit_warns_of_doses_that_hardly_anyone_could_have_had(spark, tmp_path):
-    from doseforest.spark import GeneralizedCausalForest, GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForest, SparkCausalForestModel
 
     columns = columns_of_rows()
     noise = np.random.default_rng(5).normal(size=len(columns["a"]))
     columns["discount"] = 5 + noise
     columns["discount"][:3] = 0.0
     given = {**SMALL, "overlap": True, "outcomeModel": "core", "correction": "none"}
-    forest = GeneralizedCausalForest(**{**given, "doses": [0.5, 5.0], "baseline": 5.0})
+    forest = SparkCausalForest(**{**given, "doses": [0.5, 5.0], "baseline": 5.0})
     with pytest.warns(OverlapWarning, match=r"could have had the dose\(s\) 0\.5"):
         model = forest.fit(frame_of(spark, columns))
     assert model.overlapReport().messages
@@ -193,23 +193,23 @@ def test_a_fit_warns_of_doses_that_hardly_anyone_could_have_had(spark, tmp_path)
     assert 0.1 < average.standard_errors[1] < 0.4
     assert abs(average.values[1] - truth) < 4 * average.standard_errors[1]
     model.write().save(f"file://{tmp_path}/model")
-    again = GeneralizedCausalForestModel.load(f"file://{tmp_path}/model")
+    again = SparkCausalForestModel.load(f"file://{tmp_path}/model")
     assert str(again.overlapReport()) == str(model.overlapReport())
     np.testing.assert_array_equal(again.averageCurve().covariance, average.covariance)
 
 
 def test_a_model_without_a_report_says_so(spark):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
     with pytest.raises(ValueError, match="must be fitted on Spark with overlap=True"):
-        GeneralizedCausalForestModel().overlapReport()
+        SparkCausalForestModel().overlapReport()
     with pytest.raises(ValueError, match=r"overlap=True, .* for intervals of averages"):
-        GeneralizedCausalForestModel().averageCurve()
+        SparkCausalForestModel().averageCurve()
 
 
 @pytest.mark.parametrize("kind", ["continuous", "with a mass", "levels"])
 def test_progress_ends_where_the_work_does(spark, monkeypatch, kind):
-    from doseforest.spark import GeneralizedCausalForest, estimator
+    from doseforest.spark import SparkCausalForest, estimator
 
     told = []
 
@@ -236,5 +236,5 @@ def test_progress_ends_where_the_work_does(spark, monkeypatch, kind):
     frame = frame_of(spark, columns | {"discount": np.where(own == own.min(), 0.0, own)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
-        GeneralizedCausalForest(**{**SMALL, **given}).fit(frame)
+        SparkCausalForest(**{**SMALL, **given}).fit(frame)
     assert sum(told) == 0

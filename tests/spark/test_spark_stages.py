@@ -14,7 +14,7 @@ from doseforest.data.row_blocks import OneBlock, RowBlock
 from doseforest.doses.grids import DoseRange
 from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms
 from doseforest.nuisance.outcome.spline_core import choose_terms
-from doseforest.nuisance.outcome.spline_design import Design
+from doseforest.nuisance.outcome.spline_design import SplineDesign
 from forests import assert_same_bits
 from spark_here import needs_spark
 
@@ -38,14 +38,14 @@ def table():
 @pytest.fixture(scope="module")
 def units(spark, table):
     from doseforest.spark.cluster_units import Units
-    from doseforest.spark.frame_columns import Columns
+    from doseforest.spark.frame_columns import FrameColumns
     from doseforest.spark.frame_input import prepared_frame, summarise_frame, unit_blocks
     from doseforest.spark.jobs import Kept
 
     columns = {f"x{k}": own for k, own in enumerate(table["x"].T)}
     columns |= {"t": table["dose"], "y": table["y"], "w": table["weights"]}
     frame = spark.createDataFrame(pa.table(columns | {"id": np.arange(N_ROWS)}))
-    named = Columns(("x0", "x1", "x2"), ("t",), "y", weight="w", row_id="id")
+    named = FrameColumns(("x0", "x1", "x2"), ("t",), "y", weight="w", row_id="id")
     prepared = prepared_frame(frame, named, 3)
     summary = summarise_frame(prepared, named, named.features)
     assert (summary.n_rows, summary.n_features, summary.binary) == (N_ROWS, 3, False)
@@ -117,7 +117,7 @@ def test_cores_of_many_blocks_are_those_of_one(units, features, table):
     rows = RowBlock(x, dose, y, weights, ids, fold_of(ids, N_FOLDS, 0))
     choices = choose_terms(
         OneBlock(rows, N_FOLDS),
-        Design(x, dose, fit_covariate_terms(x), basis),
+        SplineDesign(x, dose, fit_covariate_terms(x), basis),
         features.knots,
         level,
         without_folds=True,
@@ -179,7 +179,7 @@ def test_samples_are_of_rows_not_of_their_groups(spark):
 def test_rows_that_share_an_id_lie_together(spark, monkeypatch):
     from test_spark_estimator import SMALL, columns_of_rows
 
-    from doseforest.spark import GeneralizedCausalForest, estimator
+    from doseforest.spark import SparkCausalForest, estimator
 
     columns = columns_of_rows(120)
     columns["user"] = columns["user"] % 40  # three rows each, far from one another
@@ -192,6 +192,6 @@ def test_rows_that_share_an_id_lie_together(spark, monkeypatch):
 
     monkeypatch.setattr(estimator, "unit_blocks", stop)
     with pytest.raises(KeyboardInterrupt):
-        GeneralizedCausalForest(**SMALL).fit(frame)
+        SparkCausalForest(**SMALL).fit(frame)
     places = [set(own) for own in seen["ids"]]
     assert sum(map(len, places)) == 40

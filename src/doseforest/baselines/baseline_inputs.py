@@ -14,7 +14,7 @@ from doseforest.data.feature_table import BlockSource, as_table
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingRows:
+class BaselineRows:
     """Rows to learn from, checked."""
 
     features: FloatArray  # (n_rows, n_features), NaN is missing
@@ -23,7 +23,7 @@ class TrainingRows:
     names: tuple[str, ...] | None  # of the features, where the table has them
 
 
-def training_rows(X: Any, y: Any, treatment: Any, max_components: int = 1) -> TrainingRows:
+def training_rows(X: Any, y: Any, treatment: Any, max_components: int = 1) -> BaselineRows:
     """Rows from numpy, pandas or polars; outcomes and doses must be finite, and doses differ.
 
     Examples
@@ -37,7 +37,7 @@ def training_rows(X: Any, y: Any, treatment: Any, max_components: int = 1) -> Tr
     dose = checked_columns(treatment, "treatment", len(features), max_components)
     dose = dose.astype(np.float64)
     require_varied(dose)
-    return TrainingRows(features, outcome, dose, table.names)
+    return BaselineRows(features, outcome, dose, table.names)
 
 
 def units_of(X: Any, n_features: int, names: tuple[str, ...] | None = None) -> FloatArray:

@@ -317,7 +317,7 @@ def point_masses(dose: Any, threshold: float = 0.05, weights: Any = None) -> Flo
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class BaselineDose:
     """The dose that effects are measured against, and what the user was told about it."""
 
     dose: float
@@ -327,7 +327,7 @@ class Baseline:
 
 def choose_baseline(
     dose: Any, effective_sample: EffectiveSample | Any, minimum: float = 50.0
-) -> Baseline:
+) -> BaselineDose:
     """Take 0 where enough rows speak about it, otherwise the lowest dose with enough.
 
     Anything but 0 is said in a `BaselineWarning`; where no dose has enough, the one with most is
@@ -345,7 +345,7 @@ def choose_baseline(
     Examples
     --------
     >>> choose_baseline([0.0, 1.0, 2.0], [80.0, 200.0, 90.0])
-    Baseline(dose=0.0, effective_sample=80.0, warning=None)
+    BaselineDose(dose=0.0, effective_sample=80.0, warning=None)
     """
     candidates = as_doses(dose, "dose")
     if callable(effective_sample):
@@ -360,7 +360,7 @@ def choose_baseline(
     zero = candidates == 0.0
     enough = sizes >= minimum
     if (zero & enough).any():
-        return Baseline(0.0, float(sizes[zero & enough].max()), None)
+        return BaselineDose(0.0, float(sizes[zero & enough].max()), None)
     if enough.any():
         chosen = int(np.argmin(np.where(enough, candidates, np.inf)))
         taken = "is the lowest with enough"
@@ -373,7 +373,7 @@ def choose_baseline(
         "instead. To compare with another dose give 'baseline'."
     )
     warnings.warn(text, BaselineWarning, stacklevel=4)
-    return Baseline(float(candidates[chosen]), float(sizes[chosen]), text)
+    return BaselineDose(float(candidates[chosen]), float(sizes[chosen]), text)
 
 
 def _baseline_candidates(sample: DoseSample) -> FloatArray:

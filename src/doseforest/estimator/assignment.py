@@ -44,7 +44,7 @@ LEAST_CHANCE = 0.01  # of either kind of rows, given the covariates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
+class EstimatedDensities:
     """What is estimated where the density of some rows is not known."""
 
     chance: FloatArray  # (n_rows,) e(X_i)
@@ -54,11 +54,11 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assignment:
+class KnownAssignment:
     """Densities pi(t | X_i) of the training rows."""
 
     given: KnownRows
-    estimates: Estimates | None  # None: everything is known
+    estimates: EstimatedDensities | None  # None: everything is known
     observed: FloatArray  # (n_rows,) pi(T_i | X_i)
 
     @property
@@ -128,7 +128,7 @@ def known_weights(
     given = known_rows(density, X, dose, weights)
     if given.known.all():
         ratios = given.overall() / given.observed
-        everything = Assignment(given, None, given.observed)
+        everything = KnownAssignment(given, None, given.observed)
         return TreatmentWeights.capping(given.name, ratios, everything, weights=weights)
     estimates = _estimate(
         given,
@@ -145,7 +145,7 @@ def known_weights(
     observed = _mixed(estimates, given.known, dose[:, None], own)[:, 0]
     observed = np.maximum(observed, np.finfo(np.float64).tiny)
     ratios = marginal_density(dose, weights).at(dose) / observed
-    mixture = Assignment(given, estimates, observed)
+    mixture = KnownAssignment(given, estimates, observed)
     return TreatmentWeights.capping(f"partly {given.name}", ratios, mixture, weights=weights)
 
 
@@ -167,7 +167,7 @@ def _estimate(
     weights: FloatArray | None,
     seed: int,
     n_threads: int,
-) -> Estimates:
+) -> EstimatedDensities:
     known, others = given.known, ~given.known
     shared: dict[str, Any] = {"seed": seed, "n_threads": n_threads}
     member = fit_conditional_mean(X, known.astype(np.float64), weights=weights, **shared)
@@ -188,11 +188,11 @@ def _estimate(
         **shared,
     )
     chance = np.clip(member.out_of_fold, LEAST_CHANCE, 1 - LEAST_CHANCE)
-    return Estimates(chance, X, in_trial, beside)
+    return EstimatedDensities(chance, X, in_trial, beside)
 
 
 def _mixed(
-    estimates: Estimates,
+    estimates: EstimatedDensities,
     known: NDArray[np.bool_],
     doses: FloatArray,
     given: FloatArray,

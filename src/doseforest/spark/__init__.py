@@ -9,19 +9,19 @@ from typing import Any
 
 from doseforest.spark.requirements import SparkUnavailableError, require_spark
 
-__all__ = ["GeneralizedCausalForest", "GeneralizedCausalForestModel", "SparkUnavailableError"]
+__all__ = ["SparkCausalForest", "SparkCausalForestModel", "SparkUnavailableError"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     require_spark()
-    from doseforest.spark.estimator import GeneralizedCausalForest
-    from doseforest.spark.model import GeneralizedCausalForestModel
+    from doseforest.spark.estimator import SparkCausalForest
+    from doseforest.spark.model import SparkCausalForestModel
 
     found = {
-        "GeneralizedCausalForest": GeneralizedCausalForest,
-        "GeneralizedCausalForestModel": GeneralizedCausalForestModel,
+        "SparkCausalForest": SparkCausalForest,
+        "SparkCausalForestModel": SparkCausalForestModel,
     }
     return found[name]
 

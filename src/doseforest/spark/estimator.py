@@ -13,7 +13,7 @@ from doseforest.spark.cluster_fit import FitSettings, fit_units, n_steps
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.engine import GrowthLimits
 from doseforest.spark.estimator_file import EstimatorReader, EstimatorWriter
-from doseforest.spark.frame_columns import Columns, check_columns, feature_names
+from doseforest.spark.frame_columns import FrameColumns, check_columns, feature_names
 from doseforest.spark.frame_input import (
     check_groups,
     count_ids,
@@ -25,12 +25,12 @@ from doseforest.spark.frame_input import (
 )
 from doseforest.spark.jobs import Kept
 from doseforest.spark.members import check_members
-from doseforest.spark.model import GeneralizedCausalForestModel
+from doseforest.spark.model import SparkCausalForestModel
 from doseforest.spark.params import ANSWERS, INPUTS, JOINT_BASES, TRAINING, TableOfParams
 from doseforest.spark.requirements import check_workers
 
 
-class GeneralizedCausalForest(
+class SparkCausalForest(
     TableOfParams,
     Estimator,  # type: ignore[misc]
     MLWritable,  # type: ignore[misc]
@@ -48,8 +48,8 @@ class GeneralizedCausalForest(
 
     Examples
     --------
-    >>> from doseforest.spark import GeneralizedCausalForest  # doctest: +SKIP
-    >>> forest = GeneralizedCausalForest(
+    >>> from doseforest.spark import SparkCausalForest  # doctest: +SKIP
+    >>> forest = SparkCausalForest(
     ...     featureCols=["age", "orders"], treatmentCol="discount", labelCol="finished",
     ...     rowIdCol="user", doses=[0.05, 0.1],
     ... )  # doctest: +SKIP
@@ -72,7 +72,7 @@ class GeneralizedCausalForest(
         """Reader of what `write` wrote."""
         return EstimatorReader(cls)
 
-    def _fit(self, dataset: Any) -> GeneralizedCausalForestModel:
+    def _fit(self, dataset: Any) -> SparkCausalForestModel:
         settings, columns = self._settings(), self._columns()
         check_columns(dataset, columns)
         context = dataset.sparkSession.sparkContext
@@ -104,11 +104,11 @@ class GeneralizedCausalForest(
                 weighted=summary.heaviest is not None,
             )
             forest, report = fit_units(units, summary, settings, bar.advance)
-        model = GeneralizedCausalForestModel(forest, report.to_json())
+        model = SparkCausalForestModel(forest, report.to_json())
         return model.take_over(self)
 
-    def _columns(self) -> Columns:
-        return Columns(
+    def _columns(self) -> FrameColumns:
+        return FrameColumns(
             features=self.checked_features(),
             treatment=self.treatments(),
             label=self.value("labelCol"),
@@ -166,7 +166,7 @@ class GeneralizedCausalForest(
         )
 
 
-def _check_ids(context: Any, columns: Columns) -> bool:
+def _check_ids(context: Any, columns: FrameColumns) -> bool:
     """Whether rows must be written before growth, for nothing in them tells them apart.
 
     Numbers that are given to rows as they come may change when a lost partition is read again.
@@ -182,3 +182,7 @@ def _check_ids(context: Any, columns: Columns) -> bool:
             "sparkContext.setCheckpointDir(...), and rows are numbered and written there once."
         )
     return False
+
+
+# Pipelines that 0.1 saved name the class that reads them.
+GeneralizedCausalForest = SparkCausalForest

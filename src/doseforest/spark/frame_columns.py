@@ -14,7 +14,7 @@ from doseforest.spark.category_columns import CategoryPlaces, category_places, i
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FrameColumns:
     """Names of the columns that a fit reads; None where there is none."""
 
     features: str | tuple[str, ...]  # a column of vectors or arrays, or columns of one feature
@@ -40,7 +40,7 @@ def treatment_parameter(treatment: tuple[str, ...]) -> str:
     return "treatmentCol" if len(treatment) == 1 else "treatmentCols"
 
 
-def check_columns(frame: Any, columns: Columns) -> None:
+def check_columns(frame: Any, columns: FrameColumns) -> None:
     """Check that the columns are there and of the right type; runs no job."""
     _check_session(frame)
     check_features(frame, columns.features)

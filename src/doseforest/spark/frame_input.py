@@ -22,7 +22,7 @@ from doseforest.estimator.training_rows import FEWEST_ROWS
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
 from doseforest.spark.cluster_units import add_up, fold_of, joined_blocks
 from doseforest.spark.frame_columns import (
-    Columns,
+    FrameColumns,
     column,
     dose_records,
     doses_column,
@@ -51,7 +51,7 @@ class FrameSummary:
     text_places: tuple[int, ...] = ()  # features that are text
 
 
-def prepared_frame(frame: Any, columns: Columns, n_partitions: int | None) -> Any:
+def prepared_frame(frame: Any, columns: FrameColumns, n_partitions: int | None) -> Any:
     """The columns of a fit under fixed names: features, texts, dose, y, w, id; key with groups."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -93,7 +93,9 @@ def lying_together(prepared: Any, n_partitions: int | None) -> Any:
     return prepared.repartition(n_partitions or prepared.rdd.getNumPartitions(), "id")
 
 
-def summarise_frame(frame: Any, columns: Columns, names: tuple[str, ...] | None) -> FrameSummary:
+def summarise_frame(
+    frame: Any, columns: FrameColumns, names: tuple[str, ...] | None
+) -> FrameSummary:
     """Check the values of a prepared frame and tell what is known of them, in one job."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -156,7 +158,7 @@ def count_ids(frame: Any) -> int:
         return int(frame.where("w > 0").select("id").distinct().count())
 
 
-def check_groups(n_ids: int, columns: Columns, n_folds: int) -> None:
+def check_groups(n_ids: int, columns: FrameColumns, n_folds: int) -> None:
     """Refuse groups, or ids that rows share, too few for the folds."""
     parameter, name = "groupCol", columns.group
     if name is None:
@@ -169,7 +171,7 @@ def check_groups(n_ids: int, columns: Columns, n_folds: int) -> None:
         )
 
 
-def _refuse_values(found: Any, columns: Columns) -> None:
+def _refuse_values(found: Any, columns: FrameColumns) -> None:
     features = columns.features if isinstance(columns.features, str) else None
     named = columns.treatment_parameter
     for parameter, name, place, rule in (
@@ -213,7 +215,7 @@ def _refuse_values(found: Any, columns: Columns) -> None:
             )
 
 
-def _refuse_infinite(frame: Any, columns: Columns) -> None:
+def _refuse_infinite(frame: Any, columns: FrameColumns) -> None:
     """Name the first feature with an infinite value, which some row has."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -231,7 +233,9 @@ def _refuse_infinite(frame: Any, columns: Columns) -> None:
     )
 
 
-def with_labels(frame: Any, prepared: Any, columns: Columns, summary: FrameSummary) -> FrameSummary:
+def with_labels(
+    frame: Any, prepared: Any, columns: FrameColumns, summary: FrameSummary
+) -> FrameSummary:
     """The summary of a prepared frame with the labels of its categories, in another job."""
     places = category_places(
         frame, columns.features, feature_names(frame, columns.features), columns.categorical

@@ -35,7 +35,7 @@ from doseforest.spark.stored_overlap import read_report
 ANSWER = "__doseforest_answer"  # of all answers, for a moment: no name that a data frame has
 
 
-class GeneralizedCausalForestModel(
+class SparkCausalForestModel(
     TableOfParams,
     Model,  # type: ignore[misc]
     MLWritable,  # type: ignore[misc]
@@ -43,7 +43,7 @@ class GeneralizedCausalForestModel(
 ):
     """Answers of a fitted forest for the rows of data frames.
 
-    Made by `GeneralizedCausalForest.fit`, `load`, or `fromLocal`.
+    Made by `SparkCausalForest.fit`, `load`, or `fromLocal`.
     """
 
     TABLE = {**INPUTS, **ANSWERS}
@@ -56,7 +56,7 @@ class GeneralizedCausalForestModel(
         self._sent: Any = None
 
     @staticmethod
-    def fromLocal(forest: Any, **params: Any) -> GeneralizedCausalForestModel:  # noqa: N802
+    def fromLocal(forest: Any, **params: Any) -> SparkCausalForestModel:  # noqa: N802
         """Score data frames with a forest that was fitted or loaded on this machine.
 
         Parameters
@@ -72,14 +72,14 @@ class GeneralizedCausalForestModel(
                     "The 'forest' parameter must be a fitted forest of effects. "
                     f"Got {type(forest).__name__} instead."
                 )
-        model = GeneralizedCausalForestModel(own)
+        model = SparkCausalForestModel(own)
         names = served(own).feature_names
         if names is not None and not {"featuresCol", "featureCols"} & set(params):
             params = {"featureCols": list(names), **params}
         model._set(**params)
         return model
 
-    def take_over(self, estimator: Any) -> GeneralizedCausalForestModel:
+    def take_over(self, estimator: Any) -> SparkCausalForestModel:
         """Take the parameters of the estimator that made this model."""
         estimator._copyValues(self)
         self._resetUid(estimator.uid)
@@ -227,3 +227,7 @@ def _single_threaded(forest: Any) -> Any:
     from dataclasses import replace
 
     return replace(forest, n_jobs=1) if isinstance(forest, EffectForest) else forest
+
+
+# Pipelines that 0.1 saved name the class that reads them.
+GeneralizedCausalForestModel = SparkCausalForestModel

@@ -11,7 +11,7 @@ import numpy as np
 from doseforest.doses.bases.spline_products import SplineProductBasis
 from doseforest.doses.bases.splines import SplineBasis
 from doseforest.nuisance.outcome.spline_core import choose_terms
-from doseforest.nuisance.outcome.spline_design import Design
+from doseforest.nuisance.outcome.spline_design import SplineDesign
 from doseforest.nuisance.outcome.spline_model import SplineCore
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.feature_summaries import FeatureSummaries
@@ -27,7 +27,7 @@ def fit_cores(
 ) -> tuple[SplineCore, ...]:
     """Fit a core without each fold, and last one with all rows; `level` is the mean outcome."""
     empty = np.zeros((0, units.n_numbers)), np.zeros(0)
-    design = Design(*empty, summaries.terms, basis)
+    design = SplineDesign(*empty, summaries.terms, basis)
     choices = choose_terms(
         units, design, summaries.knots, level, without_folds=True, most=MOST_TERMS
     )

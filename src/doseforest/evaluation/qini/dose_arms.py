@@ -21,7 +21,7 @@ KERNEL = KERNELS["epanechnikov"]  # of bounded reach, so that two doses can be k
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arms:
+class ComparedArms:
     """Rows at (or near) the dose and the baseline; all others have weight 0."""
 
     treated: NDArray[np.bool_]  # (n_rows,) at the dose
@@ -48,7 +48,7 @@ def choose_arms(
     propensity: Any = None,
     bandwidth: Any = None,
     sample_weight: FloatArray | None = None,
-) -> Arms:
+) -> ComparedArms:
     """Rows at the dose and at the baseline.
 
     Examples
@@ -73,7 +73,7 @@ def choose_arms(
             )
     most = 1.0 if width is None else np.inf
     weights = np.maximum(*near) / own_chances(propensity, columns, near[0] + near[1] > 0, most)
-    return Arms(near[0] > 0, weights, width)
+    return ComparedArms(near[0] > 0, weights, width)
 
 
 def own_chances(

@@ -17,7 +17,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.doses.boxes import distinct_doses, has_levels
 from doseforest.doses.vectors import is_record, n_components
-from doseforest.estimator.assignment import Assignment
+from doseforest.estimator.assignment import KnownAssignment
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.trained_parts import TrainedPart, own_out_of_bag
@@ -94,7 +94,7 @@ class Changes:
     residual: FloatArray  # (n_rows,) outcome less the out-of-bag curve at the observed dose
     levels: tuple[float, ...]  # of a dose that has nothing else
     draws: tuple[FoldDraw, ...]  # of the regressions of representers
-    known: Assignment | None  # densities of all rows at any dose
+    known: KnownAssignment | None  # densities of all rows at any dose
 
     @property
     def rows(self) -> TrainingRows:
@@ -173,10 +173,10 @@ def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
     return tuple(distinct_doses(rows.dose, rows.weights)[0].tolist())
 
 
-def _known(rows: TrainingRows, plan: FitPlan) -> Assignment | None:
+def _known(rows: TrainingRows, plan: FitPlan) -> KnownAssignment | None:
     """Densities of all rows at any dose, where the user has given them."""
     if isinstance(plan.density, str):
         return None
     found = conditional_density(rows, plan)
-    everything = isinstance(found, Assignment) and found.estimates is None and found.everywhere
+    everything = isinstance(found, KnownAssignment) and found.estimates is None and found.everywhere
     return found if everything else None  # type: ignore[return-value]

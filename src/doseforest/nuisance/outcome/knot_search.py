@@ -39,7 +39,7 @@ class FoundKnots:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _EdgeSums:
     """Sums over the rows above each edge of the bins, for one covariate and one dose function.
 
     The first entry of each is the sum over all rows.
@@ -81,7 +81,7 @@ class _Sums:
         return np.where(known, partial**2 / np.where(known, left, 1.0), 0.0)
 
 
-KINDS = {"hinge": _Sums.hinges, "step": _Sums.steps}
+KINDS = {"hinge": _EdgeSums.hinges, "step": _EdgeSums.steps}
 
 
 def knot_edges(column: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ class KnotSearch:
         """Search a covariate; `sums` has one array (6, n_folds, n_bins) per dose function."""
         folds = range(self._n_folds)
         kept = [[fold for fold in folds if fold != left_out] for left_out in folds]
-        each = [_Sums(*own[:, rest].sum(axis=1)) for own in sums for rest in kept]
+        each = [_EdgeSums(*own[:, rest].sum(axis=1)) for own in sums for rest in kept]
         lines = np.linalg.pinv(np.array([own.lines for own in each]).reshape(-1, 2, 2))
         for place, (own, inverse) in enumerate(zip(each, lines, strict=True)):
             for kind, explained in KINDS.items():

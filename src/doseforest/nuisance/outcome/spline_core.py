@@ -58,8 +58,8 @@ from doseforest.nuisance.outcome.sparse_ridge import (
 )
 from doseforest.nuisance.outcome.spline_design import (
     MAX_SCREENED,
-    Design,
     Screening,
+    SplineDesign,
     best_of,
     screening_sums,
 )
@@ -70,10 +70,10 @@ CURVATURES = (1e-7, 1e-5, 1e-3, 1e-1)  # penalties on the roughness of the avera
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TermChoice:
     """Terms that least squares has chosen, in fits that are to be mixed."""
 
-    design: Design
+    design: SplineDesign
     pool: NDArray[np.int64]  # candidates that the fits have chosen from
     fits: tuple[SparseFit, ...]
     shares: FloatArray  # (n_fits,)
@@ -131,7 +131,7 @@ def fit_spline_core(
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
     splines = Spline() if n_components(dose) == 1 else SplineProducts()
     terms = fit_covariate_terms(X, powers=powers)
-    mains = Design(X, dose, terms, splines.fit(dose, weights))
+    mains = SplineDesign(X, dose, terms, splines.fit(dose, weights))
     knots = [
         knot_edges(column) if has_many_values(column) else np.zeros(0)
         for column in terms.standardised(X).T
@@ -168,13 +168,13 @@ class _Fit:
 
 def choose_terms(
     blocks: RowBlocks,
-    linear: Design,
+    linear: SplineDesign,
     knots: Sequence[FloatArray],
     level: float,
     *,
     without_folds: bool = False,
     most: int = MAX_SCREENED,
-) -> list[Choice]:
+) -> list[TermChoice]:
     """Add terms to the main effects by least squares, of few kinds and of all.
 
     One choice with all rows, after one without each fold if these are wanted: sums are by fold, so
@@ -184,7 +184,7 @@ def choose_terms(
     ----------
     blocks : RowBlocks
         The response is the outcome less `level`.
-    linear : Design
+    linear : SplineDesign
         With the terms that are there before any search; its rows are those of the blocks.
     knots : sequence of arrays
         Where the search may put knots of each covariate; nowhere: it is not searched.
@@ -201,17 +201,17 @@ def choose_terms(
     pool = np.unique(np.concatenate([own for each in screened for one in each for own in one]))
     moments = _moments(blocks, f"products of {len(pool)} terms", design, pool, level)
 
-    def fitted(number: int) -> Choice:
+    def fitted(number: int) -> TermChoice:
         own = _of_folds(moments, fits[number].folds)
         places = [_places_in(pool, candidates) for candidates in screened[number]]
         sparse = fit_sparse(own, places, fits[number].penalty)
-        return Choice(design, pool, sparse, mixing_shares(own, sparse))
+        return TermChoice(design, pool, sparse, mixing_shares(own, sparse))
 
     return blocks.each(f"spline cores, {len(fits)} fits", fitted, range(len(fits)))
 
 
 def _moments(
-    blocks: RowBlocks, text: str, design: Design, pool: IntArray | None, level: float
+    blocks: RowBlocks, text: str, design: SplineDesign, pool: IntArray | None, level: float
 ) -> FoldMoments:
     """Sums of products of the main effects, and of the candidates in a pool, by fold."""
     n_folds, n_columns = blocks.n_folds, design.n_mains + (0 if pool is None else len(pool))
@@ -234,7 +234,7 @@ def _of_folds(moments: FoldMoments, folds: list[int]) -> FoldMoments:
     )
 
 
-def _main_effects(design: Design, mains: FoldMoments, folds: list[int]) -> _Fit:
+def _main_effects(design: SplineDesign, mains: FoldMoments, folds: list[int]) -> _Fit:
     own = _of_folds(mains, folds)
     penalty = design.penalty(choose_curvature(design, own))
     total = own.without(None)
@@ -243,7 +243,7 @@ def _main_effects(design: Design, mains: FoldMoments, folds: list[int]) -> _Fit:
 
 def _search(
     blocks: RowBlocks,
-    design: Design,
+    design: SplineDesign,
     knots: Sequence[FloatArray],
     fits: Sequence[_Fit],
     level: float,
@@ -279,7 +279,7 @@ def _search(
 def _screened(
     blocks: RowBlocks,
     linear: CovariateTerms,
-    design: Design,
+    design: SplineDesign,
     fits: Sequence[_Fit],
     hinges: Sequence[FoundKnots],
     steps: Sequence[FoundKnots],
@@ -344,7 +344,7 @@ def known_terms(
     return kinds
 
 
-def choose_curvature(design: Design, mains: FoldMoments) -> float:
+def choose_curvature(design: SplineDesign, mains: FoldMoments) -> float:
     """Penalty on the roughness of the average curve with the smallest error on folds not seen."""
     errors = []
     for curvature in CURVATURES:
@@ -358,7 +358,7 @@ def choose_curvature(design: Design, mains: FoldMoments) -> float:
 
 
 def refit_by_likelihood(
-    design: Design, pool: IntArray, fit: SparseFit, y: FloatArray, weights: FloatArray
+    design: SplineDesign, pool: IntArray, fit: SparseFit, y: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """Coefficients of a fit's columns: means over the folds of refits with what each has chosen.
 
@@ -378,7 +378,9 @@ def refit_by_likelihood(
     return mean
 
 
-def _level(choice: Choice, coefficients: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+def _level(
+    choice: TermChoice, coefficients: FloatArray, y: FloatArray, weights: FloatArray
+) -> float:
     """What a mixture of logistic fits lacks for their mean to be that of the outcomes."""
     n_mains = choice.design.n_mains
     used = np.flatnonzero(coefficients[n_mains:])
@@ -389,7 +391,7 @@ def _level(choice: Choice, coefficients: FloatArray, y: FloatArray, weights: Flo
 
 
 def assemble_core(
-    design: Design, pool: IntArray, coefficients: FloatArray, binary: bool
+    design: SplineDesign, pool: IntArray, coefficients: FloatArray, binary: bool
 ) -> SplineCore:
     """The fitted core of a design: coefficients of the main effects, then of the pool."""
     n_linear, n_functions = design.terms.n_linear, design.basis.n_functions

@@ -20,7 +20,7 @@ MAX_SCREENED = 300  # terms that go into the lasso; 500 took twice the time and 
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class SplineDesign:
     """Columns of the regression: main effects, then candidates."""
 
     X: FloatArray
@@ -28,7 +28,7 @@ class Design:
     terms: CovariateTerms
     basis: SplineBasis | SplineProductBasis
 
-    def of(self, block: RowBlock) -> Design:
+    def of(self, block: RowBlock) -> SplineDesign:
         """The same columns of other rows."""
         return replace(self, X=block.numbers, dose=block.dose)
 
@@ -56,7 +56,7 @@ class Design:
         function, term = divmod(candidate + self.terms.n_linear, self.terms.n_terms)
         return term, function
 
-    def only(self, candidates: IntArray) -> tuple[Design, NDArray[np.int64]]:
+    def only(self, candidates: IntArray) -> tuple[SplineDesign, NDArray[np.int64]]:
         """The design with no more terms than some candidates need, and their numbers in it."""
         function, term = np.divmod(candidates + self.terms.n_linear, self.terms.n_terms)
         kept = np.zeros(self.terms.n_terms, bool)
@@ -138,7 +138,7 @@ def best_of(
 
 
 def screening_sums(
-    design: Design, n_folds: int, y: FloatArray, weights: FloatArray, folds: IntArray
+    design: SplineDesign, n_folds: int, y: FloatArray, weights: FloatArray, folds: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum what a `Screening` needs to know of all candidates beside the main effects' moments."""
     n_candidates = design.n_candidates

@@ -25,7 +25,7 @@ def train_on_spark(config: PipelineConfig, draft: Path) -> dict[str, Any]:
     """Fit the forest on the cluster of the active Spark session, or of one for this fit."""
     from pyspark.sql import functions
 
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
     with _session() as session:
         rows = session.read.parquet(str(config.workspace / TRAINING))
@@ -44,7 +44,7 @@ def train_on_spark(config: PipelineConfig, draft: Path) -> dict[str, Any]:
         names = _spark_names()
         given = config.train.parameters.get(FOREST, {})
         own |= {names[name]: value for name, value in given.items()}
-        model = GeneralizedCausalForest(**own).fit(frame)
+        model = SparkCausalForest(**own).fit(frame)
         n_rows = frame.count()
     model.saveForest(str(draft))
     return {"rows": n_rows, "bytes": draft.stat().st_size, "engine": "spark"}
@@ -74,9 +74,9 @@ def spark_problems(config: PipelineConfig) -> Iterator[str]:
 
 def _spark_names() -> dict[str, str]:
     """Parameters as Spark spells them, by their names in a configuration, which suits both."""
-    from doseforest.spark import GeneralizedCausalForest
+    from doseforest.spark import SparkCausalForest
 
-    return {snake_case(name): name for name in GeneralizedCausalForest.TABLE}
+    return {snake_case(name): name for name in SparkCausalForest.TABLE}
 
 
 def snake_case(name: str) -> str:
