@@ -53,13 +53,9 @@ RULES_OF_FULFILLED = RULES - {"PR01", "RT01"}
 # Places whose docstrings are not complete yet. The list gets shorter, never longer.
 NOT_YET = (
     "doseforest.base",
-    "doseforest.baselines",
-    "doseforest.datasets",
     "doseforest.estimator",
     "doseforest.evaluation",
-    "doseforest.files",
     "doseforest.inference",
-    "doseforest.policy",
     "doseforest.pricing.experiments",
     "doseforest.pricing.market",
     "doseforest.pricing.pipeline",
@@ -72,7 +68,8 @@ class ReferenceValidator(Validator):  # type: ignore[misc]
     """numpydoc's validator, with fields of dataclasses under Parameters or Attributes."""
 
     def __init__(self, obj_name: str) -> None:
-        super().__init__(get_doc_object(Validator._load_obj(obj_name)))
+        config = {"show_class_members": False}  # or members would count as Attributes unasked
+        super().__init__(get_doc_object(Validator._load_obj(obj_name), config=config))
 
     @property
     def parameter_mismatches(self) -> list[tuple[str, str]]:

@@ -77,17 +77,28 @@ class Baseline(CurveEffects, BaseEstimator):  # type: ignore[misc]
         return 1 if self._doses is None else self._doses.n_components
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
-        """Percent change of the outcome per percent change of the dose, shape (n_units,).
+        """Percent change of the outcome per percent change of the dose.
 
-        As the forest's: the slope is taken over 2.5 % of the range of doses on either side; doses
-        outside the observed ones, and expected outcomes that are not positive, are a ValueError.
+        The slope is taken over 2.5 % of the range of doses on either side, as the forest takes it.
 
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose : float or array of shape (n_units,)
+            One dose for all units, or one for each, in the range of the observed ones.
         component : int, optional
             Which component changes, where a dose has several.
+
+        Returns
+        -------
+        array of shape (n_units,)
+            The elasticities.
+
+        Raises
+        ------
+        ValueError
+            Where a dose is outside the observed ones, or an expected outcome is not positive.
         """
         check_is_fitted(self)
         if self._doses is None:

@@ -103,7 +103,22 @@ class EconMLForest(Baseline):
         return cls(**{"n_knots": None, "min_samples_leaf": 5, **overrides})
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
-        """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
+        """Fit nuisances and forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features: a table of numpy, pandas or polars, without missing values.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,)
+            Observed doses.
+
+        Returns
+        -------
+        EconMLForest
+            The same object, fitted.
+        """
         causal_forest = load_causal_forest()
         rows = training_rows(X, y, treatment)
         require_complete(rows.features, rows.names)

@@ -133,7 +133,22 @@ class KennedyCurve(Baseline):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
-        """Fit the nuisances, make the pseudo-outcomes and smooth them over the dose."""
+        """Fit the nuisances, make the pseudo-outcomes and smooth them over the dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features: a table of numpy, pandas or polars.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,)
+            Observed doses.
+
+        Returns
+        -------
+        KennedyCurve
+            The same object, fitted.
+        """
         rows = training_rows(X, y, treatment)
         dose = rows.dose[:, 0]
         require_int("n_doses", self.n_doses, 2)

@@ -40,21 +40,26 @@ class LinearCausalForest(Baseline):
     Parameters
     ----------
     n_trees : int, default=500
-        Trees of each forest.
+        Trees of each forest. Raise it where two seeds give slopes that differ by more than matters;
+        time and memory grow in proportion.
     min_node_size : int, default=5
-        Smallest number of growth rows in a leaf.
+        Smallest number of rows that grow a leaf. Raise it where outcomes are noisy, at the cost of
+        detail.
     min_child_fraction : float, default=0.05
-        Smallest child as a share of its parent's rows.
+        Smallest child as a share of its parent's rows. Raise it for more balanced trees; splits
+        that cut off a few rows are then lost.
     sample_fraction : float, default=0.5
-        Share of the rows that a tree sees; half of them grow it, half fill its leaves.
+        Share of the rows that a tree sees; half of them grow it, half fill its leaves. Raise it for
+        deeper trees, which resemble each other more.
     mtry : int, float or "sqrt", optional
         Features that a split may use, as for `CurveForest`; by default the root of their number
         and 20 more, at most all.
     outcome_model, treatment_model : regressor, optional
         Of the outcome and of the dose on X, cross-fitted. By default honest regression forests
-        with these parameters, read out of bag.
+        with these parameters, read out of bag. Give better ones where there are any: what they
+        miss of the confounding stays in the slopes.
     n_folds : int, default=5
-        Folds of the cross-fitting.
+        Folds of the cross-fitting. More folds leave more rows to each fit, and take longer.
     random_state : int or None, default=0
         Seed of the forests and the folds; None draws a new one for every fit.
     n_jobs : int, default=1
@@ -63,7 +68,7 @@ class LinearCausalForest(Baseline):
     Attributes
     ----------
     forest_ : CurveForest
-        Its curves are level and slope of a unit's residuals.
+        The causal forest: its curves are level and slope of a unit's residuals.
     residuals_ : Residuals
         Of the training rows.
     level_ : float
@@ -105,7 +110,22 @@ class LinearCausalForest(Baseline):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
-        """Fit on features (numpy, pandas or polars), outcomes and observed doses."""
+        """Fit nuisances and forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features: a table of numpy, pandas or polars.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,)
+            Observed doses.
+
+        Returns
+        -------
+        LinearCausalForest
+            The same object, fitted.
+        """
         rows = training_rows(X, y, treatment)
         dose = rows.dose[:, 0]
         require_int("n_folds", self.n_folds, 2, len(dose))
@@ -124,7 +144,18 @@ class LinearCausalForest(Baseline):
         return self
 
     def slopes(self, X: Any) -> FloatArray:
-        """Change tau(x) of the outcome per unit of dose, shape (n_units,)."""
+        """Change tau(x) of the outcome per unit of dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+
+        Returns
+        -------
+        array of shape (n_units,)
+            The slopes.
+        """
         features = self._units(X)
         slopes: FloatArray = self.forest_.predict(features)[:, 1]
         return slopes

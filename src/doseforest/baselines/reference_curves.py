@@ -29,7 +29,22 @@ class ZeroEffect(Baseline):
     """
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
-        """Average the outcomes."""
+        """Average the outcomes.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features: a table of numpy, pandas or polars.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components), optional
+            Observed doses, for `elasticity`.
+
+        Returns
+        -------
+        ZeroEffect
+            The same object, fitted.
+        """
         table = table_of(X)
         outcome = checked_columns(y, "y", table.n_rows, 1)[:, 0]
         self._keep(table.n_features, table.names, _given_doses(treatment, table.n_rows))
@@ -63,7 +78,24 @@ class AverageCurve(Baseline):
         self.average = average
 
     def fit(self, X: Any, y: Any, *, treatment: Any = None) -> Self:
-        """Nothing is learned but columns and doses; it also answers without a fit."""
+        """Keep the columns and the range of doses: the curve is not estimated.
+
+        Predictions work without a fit too.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features: a table of numpy, pandas or polars.
+        y : array of shape (n_rows,)
+            Outcomes; only their number counts.
+        treatment : array of shape (n_rows,) or (n_rows, n_components), optional
+            Observed doses, for `elasticity`.
+
+        Returns
+        -------
+        AverageCurve
+            The same object.
+        """
         table = table_of(X)
         checked_columns(y, "y", table.n_rows, 1)
         self._keep(table.n_features, table.names, _given_doses(treatment, table.n_rows))
@@ -112,7 +144,22 @@ class ConstantCurve(Baseline):
         self.max_units = max_units
 
     def fit(self, X: Any, y: Any, *, treatment: Any) -> Self:
-        """Fit the model, keep some units to average over."""
+        """Fit the model, and keep some units to average over.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Features, as the model takes them.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components)
+            Observed doses.
+
+        Returns
+        -------
+        ConstantCurve
+            The same object, fitted.
+        """
         require_int("max_units", self.max_units, 1)
         table = table_of(X)
         self.model_ = clone(self.model).fit(X, y, treatment=treatment)

@@ -22,17 +22,22 @@ def xgboost_trees(
     Parameters
     ----------
     n_trees : int, default=300
-        Rounds of boosting.
+        Rounds of boosting. Raise it with the number of rows; time grows in proportion.
     learning_rate : float, default=0.05
-        Share of each tree's prediction that is added.
+        Share of each tree's prediction that is added. Lower it together with more trees.
     max_depth : int, default=4
-        Of a tree.
+        Depth of a tree. Raise it where features interact with the dose; small data then overfits.
     subsample : float, default=0.8
         Share of the rows that a tree sees.
     random_state : int, default=0
         Seed of the subsamples.
     n_jobs : int, default=1
         Threads.
+
+    Returns
+    -------
+    OutcomeRegressor
+        Not fitted.
 
     Examples
     --------

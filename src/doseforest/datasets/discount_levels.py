@@ -163,7 +163,16 @@ def saturating(doses: FloatArray, X: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class DiscountDesign:
-    """A regime, with the five discounts to measure effects at.
+    """Ride requests under one regime of demand, with the five discounts to measure effects at.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table of designs.
+    description : str
+        What the design is hard at, in a sentence.
+    shape : callable
+        How the chance of an order depends on the discount.
 
     Examples
     --------

@@ -104,7 +104,27 @@ class ArmsWithDoses(_Customers):
 
 @dataclass(frozen=True, slots=True)
 class JointDesign:
-    """A design with fixed doses to measure at."""
+    """A design whose dose has several parts, with fixed doses to measure at.
+
+    Parameters
+    ----------
+    name : str
+        Name in the table of designs.
+    description : str
+        What the design is hard at, in a sentence.
+    make : callable
+        Makes the population of the coefficients of the features.
+    doses : callable
+        Makes the doses to measure errors at.
+    baseline : float or tuple of float
+        The dose that effects are measured against.
+
+    Examples
+    --------
+    >>> data = JOINT_DESIGNS["two_discounts"].draw(n=100, seed=0)
+    >>> data.treatment.shape, data.baseline
+    ((100, 2), (0.5, 0.5))
+    """
 
     name: str
     description: str

@@ -153,6 +153,21 @@ class OverlapDesign:
 
     Effects are measured against the lowest of those, where every design has data.
 
+    Parameters
+    ----------
+    name : str
+        Name in the table of designs.
+    description : str
+        What the design is hard at, in a sentence.
+    population : callable
+        Makes the population of a number of features and a generator.
+    n_features : int, default=20
+        Number of features; most do nothing, so more of them make the design harder.
+    tail : float, default=0.05
+        Share of the doses beyond the ends of the range on which errors are measured.
+    n_doses : int, default=20
+        Doses at which errors are measured.
+
     Examples
     --------
     >>> simulation = OVERLAP_DESIGNS["steps"].draw(n=500, seed=1)

@@ -43,8 +43,25 @@ class Population(Protocol):
 class Simulation:
     """One drawn data set with its truth.
 
-    `doses` are the middles of equal cells, so that a plain mean over them is an integral over the
-    range of doses that errors are measured on.
+    Attributes
+    ----------
+    name : str
+        Name of the design.
+    description : str
+        What the design is hard at, in a sentence.
+    X : array of shape (n_units, n_features)
+        Features.
+    treatment : array of shape (n_units,) or (n_units, n_components)
+        Observed doses.
+    y : array of shape (n_units,)
+        Outcomes.
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        Doses to measure errors at: middles of equal cells, so that a plain mean over them is an
+        integral over the range of doses.
+    baseline : float or tuple of float
+        The dose that effects are measured against.
+    population : Population
+        What the units were drawn from.
 
     Examples
     --------
@@ -60,10 +77,10 @@ class Simulation:
     name: str
     description: str
     X: FloatArray = field(repr=False)  # (n_units, n_features)
-    treatment: FloatArray = field(repr=False)  # (n_units,) or (n_units, n_components)
+    treatment: FloatArray = field(repr=False)  # (n_units,)
     y: FloatArray = field(repr=False)  # (n_units,)
-    doses: FloatArray = field(repr=False)  # (n_doses,) or (n_doses, n_components), of errors
-    baseline: float | tuple[float, ...]  # what effects are measured against
+    doses: FloatArray = field(repr=False)  # (n_doses,)
+    baseline: float | tuple[float, ...]
     population: Population = field(repr=False)
 
     @property
@@ -77,7 +94,7 @@ class Simulation:
         return float(self.treatment.min()), float(self.treatment.max())
 
     def mean(self, doses: Any, X: Any = None) -> FloatArray:
-        """Exact mu(t, x), shape (n_units, n_doses).
+        """Exact mean outcome mu(t, x) of units at doses.
 
         Parameters
         ----------
@@ -85,32 +102,106 @@ class Simulation:
             A grid that all units share, or a row of doses for each unit.
         X : array of shape (n_units, n_features), optional
             Units; by default those that were drawn.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The means.
         """
         units = self._units(X)
         table = dose_table(doses, len(units), n_components=self.n_components)
         return self.population.mean(plain_doses(table), units)
 
     def effect(self, doses: Any = None, X: Any = None, baseline: Any = None) -> FloatArray:
-        """Exact theta(t, x) = mu(t, x) - mu(baseline, x), shape (n_units, n_doses)."""
+        """Exact effect theta(t, x) = mu(t, x) - mu(baseline, x).
+
+        Parameters
+        ----------
+        doses : float or array, optional
+            As in `mean`; by default the doses of the simulation.
+        X : array of shape (n_units, n_features), optional
+            Units; by default those that were drawn.
+        baseline : float or tuple of float, optional
+            The dose to compare with; by default that of the simulation.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The effects.
+        """
         start = self.baseline if baseline is None else baseline
         return self.mean(self.doses if doses is None else doses, X) - self.mean(start, X)
 
     def average(self, doses: Any = None, X: Any = None) -> FloatArray:
-        """Exact mean of mu(t, x) over the units, shape (n_doses,): their ADRF."""
+        """Exact average dose-response curve: the mean of mu(t, x) over the units.
+
+        Parameters
+        ----------
+        doses : float or array, optional
+            As in `mean`; by default the doses of the simulation.
+        X : array of shape (n_units, n_features), optional
+            Units; by default those that were drawn.
+
+        Returns
+        -------
+        array of shape (n_doses,)
+            The curve.
+        """
         average: FloatArray = self.mean(self.doses if doses is None else doses, X).mean(axis=0)
         return average
 
     def noise_scale(self, doses: Any, X: Any = None) -> FloatArray:
-        """Standard deviation of outcomes around mu(t, x), shape (n_units, n_doses)."""
+        """Standard deviation of outcomes around mu(t, x).
+
+        Parameters
+        ----------
+        doses : float or array
+            As in `mean`.
+        X : array of shape (n_units, n_features), optional
+            Units; by default those that were drawn.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The standard deviations.
+        """
         units = self._units(X)
         return self.population.noise_scale(self.mean(doses, units), units)
 
     def draw_units(self, n: int, seed: int) -> FloatArray:
-        """New units of the same population, shape (n, n_features), for instance to test on."""
+        """Draw new units of the same population, for instance to test on.
+
+        Parameters
+        ----------
+        n : int
+            Number of units.
+        seed : int
+            Seed of the draw.
+
+        Returns
+        -------
+        array of shape (n, n_features)
+            Their features.
+        """
         return self.population.draw_units(_checked_size(n), np.random.default_rng(seed))
 
     def draw_outcomes(self, doses: Any, X: Any = None, *, seed: int) -> FloatArray:
-        """New outcomes at given doses, shape (n_units, n_doses): an experiment with the units."""
+        """Draw new outcomes at doses of your choice: an experiment with the units.
+
+        Parameters
+        ----------
+        doses : float or array
+            As in `mean`.
+        X : array of shape (n_units, n_features), optional
+            Units; by default those that were drawn.
+        seed : int
+            Seed of the draw.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The outcomes.
+        """
         units = self._units(X)
         rng = np.random.default_rng(seed)
         return self.population.draw_outcomes(self.mean(doses, units), units, rng)
@@ -128,7 +219,14 @@ class Simulation:
 
 
 class Design(Protocol):
-    """A recipe for data sets with a known truth."""
+    """A recipe for data sets with a known truth.
+
+    Examples
+    --------
+    >>> from doseforest.datasets import DESIGNS
+    >>> DESIGNS["linear"].draw(n=10, seed=0).y.shape
+    (10,)
+    """
 
     @property
     def name(self) -> str:
@@ -139,7 +237,20 @@ class Design(Protocol):
         """What the design is hard at, in a sentence."""
 
     def draw(self, n: int = ..., seed: int = ...) -> Simulation:
-        """Draw coefficients, units, doses and outcomes from one stream."""
+        """Draw coefficients, units, doses and outcomes from one stream.
+
+        Parameters
+        ----------
+        n : int
+            Number of units.
+        seed : int
+            Seed of the stream; the same seed gives the same data.
+
+        Returns
+        -------
+        Simulation
+            The data, and the truth behind them.
+        """
 
 
 def cell_middles(low: float, high: float, n_doses: int = N_DOSES) -> FloatArray:

@@ -42,10 +42,13 @@ def load_forest(
     Parameters
     ----------
     path : str or Path
+        The file.
     memory_map : bool, default=False
-        Leave the arrays on disk and read them as they are used; processes share the pages.
+        Leave the arrays on disk and read them as they are used. Set it where several processes
+        serve one forest: they share the pages. First predictions wait for the disk.
     verify : bool, default=True
-        Check the checksums of the arrays; without it a memory-mapped forest opens at once.
+        Check the checksums of the arrays. Without it a memory-mapped forest opens at once; damage
+        then goes unnoticed.
 
     Returns
     -------

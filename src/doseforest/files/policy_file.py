@@ -56,10 +56,18 @@ def load_policy(path: str | Path, *, memory_map: bool = False, verify: bool = Tr
     Parameters
     ----------
     path : str or Path
+        The file.
     memory_map : bool, default=False
-        Leave the forest's arrays on disk and read them as they are used.
+        Leave the forest's arrays on disk and read them as they are used. Set it where several
+        processes serve one policy: they share the pages. First decisions wait for the disk.
     verify : bool, default=True
-        Check the checksums of the arrays.
+        Check the checksums of the arrays. Without it a memory-mapped policy opens at once; damage
+        then goes unnoticed.
+
+    Returns
+    -------
+    DosePolicy, ConstantPolicy, ExplorationPolicy or Explore
+        The policy, as it was saved.
 
     Raises
     ------

@@ -15,15 +15,40 @@ from doseforest.doses.vectors import components
 
 @dataclass(frozen=True, slots=True)
 class SegmentTable:
-    """Who gets what: a line for each segment of the units."""
+    """Who gets what: a line for each segment of the units.
+
+    Attributes
+    ----------
+    labels : array of shape (n_segments,)
+        Labels of the segments.
+    units : array of int of shape (n_segments,)
+        Number of units.
+    shares : array of shape (n_segments, n_doses)
+        Share of the segment's units with each dose.
+    mean_dose : array of shape (n_segments,) or (n_segments, n_components)
+        Mean dose.
+    value : array of shape (n_segments,)
+        Total value of the units that have a value and a cost; NaN if none has.
+    cost : array of shape (n_segments,)
+        Total cost of the same units.
+    unknown : array of int of shape (n_segments,)
+        Units without a value or cost.
+
+    Examples
+    --------
+    >>> from doseforest.policy import optimize_doses
+    >>> plan = optimize_doses(value=[[0, 2], [0, 3]], cost=[0, 1], budget=1)
+    >>> plan.by_segment(["new", "old"]).value
+    array([0., 3.])
+    """
 
     labels: Array  # (n_segments,)
     units: IntArray  # (n_segments,)
-    shares: FloatArray  # (n_segments, n_doses): share of its units with each dose
-    mean_dose: FloatArray  # (n_segments,), or (n_segments, n_components)
-    value: FloatArray  # (n_segments,): total of units whose value and cost are known, NaN if none
-    cost: FloatArray  # (n_segments,): total of the same units
-    unknown: IntArray  # (n_segments,): units without a value or cost
+    shares: FloatArray  # (n_segments, n_doses)
+    mean_dose: FloatArray  # (n_segments,)
+    value: FloatArray  # (n_segments,)
+    cost: FloatArray  # (n_segments,)
+    unknown: IntArray  # (n_segments,)
 
 
 class DoseChoices:
@@ -46,11 +71,27 @@ class DoseChoices:
         return chosen
 
     def counts(self) -> IntArray:
-        """Number of units with each dose, (n_doses,)."""
+        """Count the units with each dose.
+
+        Returns
+        -------
+        array of int of shape (n_doses,)
+            Numbers of units.
+        """
         return np.bincount(self.dose_index, minlength=len(self.doses))
 
     def by_segment(self, segments: Any) -> SegmentTable:
-        """Who gets what, by any labels of the units.
+        """Tabulate who gets what, by any labels of the units.
+
+        Parameters
+        ----------
+        segments : array of shape (n_units,)
+            Label of each unit.
+
+        Returns
+        -------
+        SegmentTable
+            A line for each label.
 
         Examples
         --------
@@ -92,9 +133,33 @@ class DoseChoices:
         )
 
     def plot_doses(self, *, ax: Any | None = None) -> Any:
-        """Draw how many units have each dose; needs the `plot` extra. Returns the axes."""
+        """Draw how many units have each dose; needs the `plot` extra.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.policy_plots:plot_doses")(self, ax=ax)
 
     def plot_segments(self, segments: Any, *, ax: Any | None = None) -> Any:
-        """Draw who gets what, by any labels of the units; needs the `plot` extra."""
+        """Draw who gets what, by any labels of the units; needs the `plot` extra.
+
+        Parameters
+        ----------
+        segments : array of shape (n_units,)
+            Label of each unit.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.policy_plots:plot_segments")(self, segments, ax=ax)

@@ -22,19 +22,57 @@ class ShadowPrices:
 
     A unit's dose at these prices is the one of largest
     value - (budget + groups[its group]) x cost - cells[its cell] x demand.
+
+    Attributes
+    ----------
+    budget : float
+        Price of a unit of the budget.
+    groups : array of shape (n_groups,)
+        Price of a unit of each group's budget, in the order of ``Plan.by_group``.
+    cells : array of shape (n_cells,)
+        Price of a unit of each cell's supply, in the order of ``Plan.by_cell``.
+
+    Examples
+    --------
+    >>> from doseforest.policy import optimize_doses
+    >>> optimize_doses([[0, 1], [0, 3]], cost=[0, 1], budget=1).shadow_price.budget
+    1.0
     """
 
     budget: float = 0.0
-    groups: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_groups,), as `by_group`
-    cells: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_cells,), as `by_cell`
+    groups: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_groups,)
+    cells: FloatArray = field(default_factory=lambda: np.empty(0))  # (n_cells,)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitTable:
-    """A line for each part that has a cap: what is used of it, and its price."""
+    """A line for each part that has a cap: what is used of it, and its price.
+
+    Attributes
+    ----------
+    labels : array of shape (n_parts,)
+        Labels of the groups or cells.
+    units : array of int of shape (n_parts,)
+        Number of units.
+    used : array of shape (n_parts,)
+        Cost or demand of the plan.
+    caps : array of shape (n_parts,)
+        The most that may be used.
+    prices : array of shape (n_parts,)
+        Shadow prices.
+
+    Examples
+    --------
+    >>> from doseforest.policy import optimize_doses
+    >>> plan = optimize_doses(
+    ...     [[0, 2], [0, 3]], cost=[0, 1], groups=["a", "b"], group_budgets={"a": 0, "b": 1}
+    ... )
+    >>> plan.by_group.used
+    array([0., 1.])
+    """
 
     labels: Array  # (n_parts,)
-    units: IntArray  # (n_parts,): number of units
+    units: IntArray  # (n_parts,)
     used: FloatArray  # (n_parts,)
     caps: FloatArray  # (n_parts,)
     prices: FloatArray  # (n_parts,)
@@ -46,7 +84,18 @@ class LimitTable:
         return self.text()
 
     def text(self, most: int = 10) -> str:
-        """The parts with the highest prices as lines."""
+        """The parts with the highest prices as lines.
+
+        Parameters
+        ----------
+        most : int, default=10
+            Number of parts.
+
+        Returns
+        -------
+        str
+            A table.
+        """
         order = np.argsort(-self.prices, kind="stable")[:most]
         lines = [f"{'part':>12} {'units':>9} {'used':>12} {'cap':>12} {'price':>10}"]
         lines += [
@@ -59,16 +108,50 @@ class LimitTable:
 
 @dataclass(frozen=True, slots=True)
 class Plan(DoseChoices):
-    """One dose for every unit.
+    """One dose for every unit, with a certified gap to the best plan.
 
     `bound` is proven: no plan within the limits has more value, not even one that mixes doses, so
     the best plan is at most `gap` better than this one.
+
+    Attributes
+    ----------
+    dose_index : array of int of shape (n_units,)
+        Place of each unit's dose in ``doses``.
+    doses : array of shape (n_doses,)
+        Doses that could be given.
+    value : float
+        Total value, less what uncertainty takes off.
+    expected_value : float
+        Total of the values as they were given.
+    cost : float
+        Total cost.
+    bound : float
+        The most that any plan within the limits can have.
+    shadow_price : ShadowPrices
+        What one more unit of each cap would add.
+    unit_values : array of shape (n_units,)
+        Value of each unit's dose.
+    unit_costs : array of shape (n_units,)
+        Cost of each unit's dose.
+    budget : float
+        The budget; infinite without one.
+    by_group : LimitTable or None
+        Budgets of groups, where there are any.
+    by_cell : LimitTable or None
+        Supplies of cells, where there are any.
+
+    Examples
+    --------
+    >>> from doseforest.policy import optimize_doses
+    >>> plan = optimize_doses([[0, 1], [0, 3]], cost=[0, 1], budget=1, doses=[0, 10])
+    >>> plan.dose, plan.value, plan.gap
+    (array([ 0., 10.]), 3.0, 0.0)
     """
 
-    dose_index: IntArray  # (n_units,): place of the dose in `doses`
-    doses: DoseArray  # (n_doses,): what could be given
+    dose_index: IntArray  # (n_units,)
+    doses: DoseArray  # (n_doses,)
     value: float
-    expected_value: float  # the same, but where uncertainty has taken something off values
+    expected_value: float
     cost: float
     bound: float
     shadow_price: ShadowPrices
@@ -100,11 +183,21 @@ class Plan(DoseChoices):
 
         Parameters
         ----------
-        forest : what predicts responses
-        group_column, cell_column, unseen
-            See `DosePolicy.at_prices`.
+        forest : GeneralizedCausalForest, EffectForest, DistilledForest, or what has `dose_response`
+            Predicts responses.
+        group_column : str, optional
+            Column in which units say their group, where groups have budgets.
+        cell_column : str, optional
+            Column in which units say their cell, where cells have supplies.
+        unseen : float or "baseline", default="baseline"
+            Price of labels that the plan has not seen, see `PartPrices`.
         **rules
             ``value``, ``cost`` and other parameters of `DosePolicy`: those that made the plan.
+
+        Returns
+        -------
+        DosePolicy
+            The policy.
         """
         from doseforest.policy.artifact.dose_policy import DosePolicy
 

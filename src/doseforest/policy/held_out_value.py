@@ -37,19 +37,66 @@ class PolicyValue(Estimate):
     overstates: `predicted_gain` is optimistic. `gain` is doubly robust, by outcomes that neither
     the forest nor the policy has seen, and is not, as `value` and `cost` are not. `overstated` is
     the difference.
+
+    Attributes
+    ----------
+    value : float
+        Value per unit by held-out outcomes.
+    standard_error : float
+        Standard error of the value.
+    degrees : float
+        Degrees of freedom of the standard error.
+    n_units : int
+        Number of units of positive weight.
+    baseline : dose
+        The dose that gains are measured against.
+    predicted_value : float
+        Value per unit that the forest predicts.
+    predicted_cost : float
+        Cost per unit that the forest predicts.
+    cost : Estimate
+        Cost per unit by held-out outcomes.
+    predicted_gain : float
+        Predicted value less that of the baseline for everybody.
+    gain : Estimate
+        Value less that of the baseline for everybody, by held-out outcomes.
+    overstated : Estimate
+        Predicted gain less gain.
+
+    Examples
+    --------
+    >>> from doseforest.policy import policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> dose = rng.integers(0, 2, 1000)
+    >>> policy_value(np.ones(1000), np.zeros((1000, 1)), 2.0 * dose, treatment=dose,
+    ...              propensity=np.full(1000, 0.5)).value  # doctest: +SKIP
+    2.0
     """
 
-    n_units: int  # of positive weight
-    baseline: Any  # the dose that gains are measured against
+    n_units: int
+    baseline: Any
     predicted_value: float
     predicted_cost: float
     cost: Estimate
-    predicted_gain: float  # value less that of the baseline for everybody
+    predicted_gain: float
     gain: Estimate
-    overstated: Estimate  # predicted gain less gain
+    overstated: Estimate
 
     def plot(self, *, ax: Any | None = None, **others: PolicyValue) -> Any:
-        """Draw gains, predicted and held-out, beside those of other policies by name."""
+        """Draw gains beside those of other policies, predicted and held-out; needs `plot`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+        **others : PolicyValue
+            Other policies, by the names that the picture shows.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.policy_plots:plot_policy_values")(
             {"policy": self, **others}, ax=ax
         )
@@ -95,9 +142,13 @@ def policy_value(
     Parameters
     ----------
     policy : DosePolicy, ConstantPolicy, ExplorationPolicy, Explore, or array of shape (n_rows,)
-        Or the doses of the rows, such as ``plan.dose`` of a plan for these very rows.
-    X, y, treatment : as in `GeneralizedCausalForest.fit`
-        Rows that the forest has not seen. `X` may have the columns that rules name.
+        The policy, or the doses of the rows, such as ``plan.dose`` of a plan for these very rows.
+    X : table of shape (n_rows, n_features)
+        Rows that the forest has not seen. A frame may have the columns that rules name.
+    y : array of shape (n_rows,)
+        Outcomes.
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
     forest : fitted GeneralizedCausalForest, or what has `dose_response`; optional
         Predicts responses; by default the policy's own. Where there are no `propensity` it must be
         a fitted GeneralizedCausalForest, whose nuisances then weigh the rows.
@@ -110,8 +161,15 @@ def policy_value(
         By default those of the policy, else the response and nothing.
     baseline : dose, optional
         One of the doses, for gains; by default the policy's or the forest's, else the lowest.
-    sample_weight, groups : arrays of shape (n_rows,), optional
-        Standard errors are clustered by groups.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    groups : array of shape (n_rows,), optional
+        Labels by which standard errors are clustered; by default rows are independent.
+
+    Returns
+    -------
+    PolicyValue
+        Value, gain and cost with standard errors, beside the predicted ones.
 
     Examples
     --------

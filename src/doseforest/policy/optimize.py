@@ -82,11 +82,16 @@ def optimize_doses(
         Standard errors of the values and what they take off: a lower confidence bound is
         optimised, or a trade of mean and variance. `plan.value`, `bound` and prices are of what is
         left; `plan.expected_value` is the total of the values as they were given.
-    allow_negative_cost : bool
+    allow_negative_cost : bool, default=False
         Whether a dose may earn money, as a higher price does. Refused by default, since a cost with
         the wrong sign would otherwise go unnoticed.
     n_units : int, optional
         Number of units, where `value` is a function.
+
+    Returns
+    -------
+    Plan
+        The dose of every unit, shadow prices, and how far from the best plan it can be.
 
     Raises
     ------

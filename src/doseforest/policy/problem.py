@@ -15,7 +15,15 @@ ROUNDING = 1e-10  # of a cap: what the order of summation may add to a sum
 
 
 class InfeasibleError(ValueError):
-    """No choice of doses meets the limits; or none was found, where `proven` is False."""
+    """No choice of doses meets the limits.
+
+    Parameters
+    ----------
+    message : str
+        The first limit that fails, and what it would need.
+    proven : bool, default=True
+        Whether there is no choice; False where the search only ended without one.
+    """
 
     def __init__(self, message: str, *, proven: bool = True) -> None:
         super().__init__(message)

@@ -20,16 +20,39 @@ class Risk(ABC):
 
     @abstractmethod
     def penalty(self, standard_error: FloatArray) -> FloatArray:
-        """What is taken off values, of the shape of their standard errors."""
+        """What uncertainty takes off values.
+
+        Parameters
+        ----------
+        standard_error : array
+            Standard errors of the values.
+
+        Returns
+        -------
+        array of the shape of `standard_error`
+            What is taken off.
+        """
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as plain values."""
+        """Describe the rule by plain values, for a file.
+
+        Returns
+        -------
+        dict
+            ``kind``, and the fields by name.
+        """
         return {"kind": self.kind, **asdict(self)}  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, slots=True)
 class LowerBound(Risk):
     """Optimise the lower end of intervals: value - z x standard error.
+
+    Parameters
+    ----------
+    z : float, default=1.0
+        Standard errors that are taken off. Raise it to give doses only where their value is sure;
+        the expected value of the plan falls.
 
     Examples
     --------
@@ -53,7 +76,17 @@ class LowerBound(Risk):
 class MeanVariance(Risk):
     """Trade value for certainty: value - aversion / 2 x variance.
 
-    `aversion` is per unit of value: half of it is what a variance of 1 takes off.
+    Parameters
+    ----------
+    aversion : float, default=1.0
+        Per unit of value: half of it is what a variance of 1 takes off. Raise it to give doses only
+        where their value is sure; the expected value of the plan falls.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MeanVariance(1.0).penalty(np.array([0.0, 2.0]))
+    array([0., 2.])
     """
 
     aversion: float = 1.0

@@ -63,33 +63,44 @@ class DosePolicy:
         Predicts the response of units to doses. A distilled forest answers fastest. A policy of
         another kind of model works, but cannot be saved.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
-        What may be given, ascending; by default the forest's grid.
+        What may be given, ascending; by default the forest's grid. Fewer doses make decisions
+        faster.
     value : AmountRule, default=Response()
         What a dose brings, see `Response`, `DiscountCost`, `DoseCost`, `Fee` and their sums.
     cost : AmountRule, optional
-        What a dose costs, at the prices that follow.
+        What a dose costs, at the prices that follow; by default nothing.
     budget_price : float, default=0.0
-        What a unit of cost must bring; ``plan.shadow_price.budget``.
-    group_prices, cell_prices : PartPrices, optional
-        Prices by label: of cost in groups, of demand in cells.
+        What a unit of cost must bring: ``plan.shadow_price.budget``. Raise it to spend less.
+    group_prices : PartPrices, optional
+        What a unit of cost must bring beyond that, by the label of the unit's group.
+    cell_prices : PartPrices, optional
+        Price of a unit of demand, by the label of the unit's cell. Raise one where a cell runs
+        short.
     demand : AmountRule, default=Response()
         What a unit takes of its cell's supply.
     min_dose, max_dose : float or str, optional
         Ends of what a unit may be given, both included: of all, or a column with each unit's own.
     baseline : dose, optional
         One of the doses, which effects are measured against and which units get that cannot be
-        decided on; by default the forest's own.
+        decided on; by default that of the forest.
     support : "auto", None, fitted GeneralizedCausalForest or DistilledForest, default="auto"
         Which doses a unit could have had, by which it may be given them. "auto" asks the forest
-        where it is a fitted GeneralizedCausalForest (`supported`), and keeps what it says as a
-        small forest; None lets every dose be given.
+        where it is a fitted GeneralizedCausalForest (`supported`), and keeps the answer as a small
+        forest; None lets every dose be given, also those about which the data say nothing.
     errors : DistilledForest, optional
-        Standard errors of the units' effects, see `unit_table`.
+        Standard errors of the units' effects, see `unit_table`; decisions then carry intervals.
     risk : LowerBound or MeanVariance, optional
         What uncertainty takes off values; needs `errors`.
     components : sequence of str, optional
         Names of the components of doses that have several, such as two discounts; by default
         "0", "1" and so on. The decision service answers by them.
+
+    Attributes
+    ----------
+    baseline_place : int
+        Place of the baseline among the doses.
+    columns : tuple of str
+        Columns that rules, limits and prices need beside the features.
 
     Examples
     --------
@@ -121,9 +132,9 @@ class DosePolicy:
     support: Any = "auto"
     errors: Any = None
     risk: Risk | None = None
-    components: tuple[str, ...] | None = None  # of doses that have several
-    baseline_place: int = field(init=False)  # among the doses
-    columns: tuple[str, ...] = field(init=False)  # that rules need beside the features, or of them
+    components: tuple[str, ...] | None = None
+    baseline_place: int = field(init=False)
+    columns: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         served = served_forest(self.forest)
@@ -174,33 +185,76 @@ class DosePolicy:
         return tuple(dict.fromkeys([*named, *parts, *limits]))
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
-        """The dose of every unit, and why.
+        """Choose a dose for every unit, and say why.
+
+        Units with infinite features, with none at all, or without a number that a rule needs get
+        the baseline, and so say their reasons.
 
         Parameters
         ----------
         X : table of shape (n_units, n_features)
             The forest's features; a frame may also hold the columns that rules name.
         context : mapping or frame of columns, optional
-            Columns beside X, of one entry per unit, or one for all. They go before those of X.
+            Columns beside X, with an entry for each unit or one for all. They go before those of X.
 
-        Units with infinite features, with none at all, or without a number that a rule needs get
-        the baseline, and so say their reasons.
+        Returns
+        -------
+        Decisions
+            Doses, with reasons and predictions.
         """
         units = read_units(X, context, self.columns, self.forest)
         return joined([self.decide_checked(block) for block in units.blocks()])
 
     def decide_checked(self, units: CheckedUnits) -> Decisions:
-        """`decide` for units that were checked, as a service has them."""
+        """`decide` for units that were checked before, as a service has them.
+
+        Parameters
+        ----------
+        units : CheckedUnits
+            Features and columns of the units.
+
+        Returns
+        -------
+        Decisions
+            Doses, with reasons and propensities.
+        """
         weighed = weigh(self, units)
         best = choose(weighed)
         return decisions_at(weighed, best.dose_index, best.reason_code)
 
     def alternatives(self, X: Any, context: Any = None) -> Alternatives:
-        """Every dose for every unit: predicted response, value, cost, and what prices take."""
+        """Predict every dose for every unit: response, value, cost, and what prices take.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            As in `decide`.
+        context : mapping or frame of columns, optional
+            As in `decide`.
+
+        Returns
+        -------
+        Alternatives
+            Arrays of shape (n_units, n_doses). `optimize_doses` takes its ``adjusted_value``,
+            ``cost`` and ``usable``.
+        """
         return weigh(self, read_units(X, context, self.columns, self.forest))
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
-        """Probability of every dose, (n_units, n_doses): 1 for that of `decide`."""
+        """Probability of every dose: 1 for that of `decide`.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            As in `decide`.
+        context : mapping or frame of columns, optional
+            As in `decide`.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The probabilities.
+        """
         return self.decide(X, context).propensities
 
     def at_prices(
@@ -220,7 +274,12 @@ class DosePolicy:
         group_column, cell_column : str, optional
             Columns in which units say their group and cell, where the plan has such limits.
         unseen : float or "baseline", default="baseline"
-            Price of labels that the plan does not know, see `PartPrices`.
+            Price of labels that the plan has not seen, see `PartPrices`.
+
+        Returns
+        -------
+        DosePolicy
+            A new policy.
         """
         if not np.array_equal(plan.doses, self.doses):
             raise ValueError(
@@ -236,7 +295,13 @@ class DosePolicy:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the policy with its forest to one file, atomically; see `load_policy`."""
+        """Write the policy with its forest to one file, which `load_policy` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         late("doseforest.files.policy_file:save_policy")(self, path)
 
 

@@ -32,7 +32,13 @@ class _Saved:
     __slots__ = ()
 
     def save(self, path: str | Path) -> None:
-        """Write the policy to one file, atomically; see `load_policy`."""
+        """Write the policy to one file, which `load_policy` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         late("doseforest.files.policy_file:save_policy")(self, path)
 
 
@@ -40,7 +46,17 @@ class _Saved:
 class ConstantPolicy(_Saved):
     """The same dose for everybody, as the control of an experiment has.
 
-    `components` names those of a dose that has several, as in `DosePolicy`.
+    Parameters
+    ----------
+    dose : dose
+        A number, or one for each component.
+    components : sequence of str, optional
+        Names of the components of a dose that has several, as in `DosePolicy`.
+
+    Attributes
+    ----------
+    doses : array of shape (1,)
+        The dose.
 
     Examples
     --------
@@ -66,16 +82,53 @@ class ConstantPolicy(_Saved):
         return ()
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
-        """The dose, for every row of X."""
+        """Give the dose to every unit.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units; only their number counts.
+        context : mapping or frame of columns, optional
+            Not read.
+
+        Returns
+        -------
+        Decisions
+            The dose, with propensity 1.
+        """
         return self.decide_checked(read_units(X, context, (), None))
 
     def decide_checked(self, units: CheckedUnits) -> Decisions:
-        """`decide` for units that were checked, as a service has them."""
+        """`decide` for units that were checked before, as a service has them.
+
+        Parameters
+        ----------
+        units : CheckedUnits
+            Features and columns of the units.
+
+        Returns
+        -------
+        Decisions
+            Doses, with reasons and propensities.
+        """
         every = np.zeros(units.n_units, np.int64)
         return unpredicted(self.doses, self.components, "constant", every)
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
-        """Ones, (n_units, 1)."""
+        """Probability of every dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units; only their number counts.
+        context : mapping or frame of columns, optional
+            Not read.
+
+        Returns
+        -------
+        array of shape (n_units, 1)
+            Ones.
+        """
         return np.ones((count_units(X), 1))
 
 
@@ -128,17 +181,54 @@ class ExplorationPolicy(_Saved):
         return (self.key,)
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
-        """A dose for every row of X, drawn by its key."""
+        """Draw a dose for every unit, by its key.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units; a frame may also hold the column of keys.
+        context : mapping or frame of columns, optional
+            Columns beside X, with an entry for each unit or one for all.
+
+        Returns
+        -------
+        Decisions
+            Doses with their propensities.
+        """
         return self.decide_checked(read_units(X, context, (self.key,), None))
 
     def decide_checked(self, units: CheckedUnits) -> Decisions:
-        """`decide` for units that were checked, as a service has them."""
+        """`decide` for units that were checked before, as a service has them.
+
+        Parameters
+        ----------
+        units : CheckedUnits
+            Features and columns of the units.
+
+        Returns
+        -------
+        Decisions
+            Doses, with reasons and propensities.
+        """
         chances = np.broadcast_to(self.probabilities, (units.n_units, len(self.doses)))
         choice = _drawn(chances, units.columns[self.key], self.salt, self.key)
         return unpredicted(self.doses, self.components, "explored", choice, chances)
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
-        """Probability of every dose, (n_units, n_doses)."""
+        """Probability of every dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units; only their number counts.
+        context : mapping or frame of columns, optional
+            Not read.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The probabilities.
+        """
         return np.tile(self.probabilities, (count_units(X), 1))
 
 
@@ -146,19 +236,33 @@ class ExplorationPolicy(_Saved):
 class Explore(_Saved):
     """A policy's decisions, but for a share of doses drawn at random, to learn from.
 
-    A dose is drawn among those that the unit may have (its limits, its support) and the propensity
-    of what came out is known: the policy's own dose has ``1 - share`` plus its part of the share.
-    Units that the policy cannot decide on get the baseline, always.
+    A dose is drawn among those that the unit may have (its limits, its support), and the decision
+    carries the propensity of what came out: the policy's choice has ``1 - share`` plus its part of
+    the share. Units that the policy cannot decide on get the baseline, always.
 
     Parameters
     ----------
     policy : DosePolicy
-    share : float in [0, 1]
+        The policy that decides on the others.
+    share : float
+        Chance of a drawn dose, in [0, 1]. Raise it to learn faster from the experiment; each drawn
+        dose costs what the best one would have brought more.
     probabilities : array of shape (n_doses,), optional
         Of drawn doses, divided by their sum over those that a unit may have; by default equal.
         Where all of its doses have probability 0, a unit keeps the policy's.
-    key, salt : str
-        As in `ExplorationPolicy`.
+    key : str, default="unit"
+        Column with the units' keys, as in `ExplorationPolicy`.
+    salt : str
+        Name of the experiment, as in `ExplorationPolicy`.
+
+    Examples
+    --------
+    >>> from doseforest.policy import DosePolicy, DoseCost, unit_table
+    >>> x = np.linspace(0, 4, 200)[:, None]
+    >>> curves = unit_table(x, x * [0.0, 1.0], doses=[0.0, 1.0])
+    >>> policy = DosePolicy(curves, cost=DoseCost(1.0), budget_price=2.0)
+    >>> Explore(policy, 0.1, key="rider", salt="spring").propensities([[3.8]])
+    array([[0.05, 0.95]])
     """
 
     policy: DosePolicy
@@ -199,12 +303,36 @@ class Explore(_Saved):
         return tuple(dict.fromkeys([*self.policy.columns, self.key]))
 
     def decide(self, X: Any, context: Any = None) -> Decisions:
-        """A dose for every unit, why, and with which probability."""
+        """Decide on every unit: the policy's dose, or a drawn one.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            The forest's features; a frame may also hold the columns of rules and keys.
+        context : mapping or frame of columns, optional
+            Columns beside X, with an entry for each unit or one for all.
+
+        Returns
+        -------
+        Decisions
+            Doses, reasons and propensities.
+        """
         units = read_units(X, context, self.columns, self.policy.forest)
         return joined([self.decide_checked(block) for block in units.blocks()])
 
     def decide_checked(self, units: CheckedUnits) -> Decisions:
-        """`decide` for units that were checked: one prediction for choices and for chances."""
+        """`decide` for units that were checked before, as a service has them.
+
+        Parameters
+        ----------
+        units : CheckedUnits
+            Features and columns of the units.
+
+        Returns
+        -------
+        Decisions
+            Doses, with reasons and propensities.
+        """
         weighed = weigh(self.policy, units)
         best = choose(weighed)
         chances = self._chances(weighed, best.dose_index)
@@ -214,7 +342,20 @@ class Explore(_Saved):
         return decisions_at(weighed, choice, codes, chances)
 
     def propensities(self, X: Any, context: Any = None) -> FloatArray:
-        """Probability of every dose, (n_units, n_doses)."""
+        """Probability of every dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            The forest's features; a frame may also hold the columns of rules.
+        context : mapping or frame of columns, optional
+            Columns beside X, with an entry for each unit or one for all.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The probabilities.
+        """
         units = read_units(X, context, self.policy.columns, self.policy.forest)
         pieces = [weigh(self.policy, block) for block in units.blocks()]
         return np.concatenate([self._chances(own, choose(own).dose_index) for own in pieces])

@@ -52,19 +52,47 @@ class PartPrices:
             object.__setattr__(self, "unseen", _price(self.unseen, "unseen"))
 
     def of_units(self, labels: Array) -> FloatArray:
-        """Price of each unit, (n_units,); NaN where a label has none and units are left out."""
+        """Price of each unit.
+
+        Parameters
+        ----------
+        labels : array of shape (n_units,)
+            The units' labels.
+
+        Returns
+        -------
+        array of shape (n_units,)
+            Prices; NaN where a label has none and such units get the baseline.
+        """
         otherwise = np.nan if isinstance(self.unseen, str) else self.unseen
         found = (self.prices.get(label, otherwise) for label in labels.tolist())
         return np.fromiter(found, np.float64, len(labels))
 
     def to_json(self) -> dict[str, Any]:
-        """Prices as plain values: labels that are numbers stay numbers."""
+        """Describe the prices by plain values, for a file: labels that are numbers stay numbers.
+
+        Returns
+        -------
+        dict
+            The fields by name.
+        """
         pairs = [[label, price] for label, price in self.prices.items()]
         return {"column": self.column, "prices": pairs, "unseen": self.unseen}
 
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> PartPrices:
-        """Prices of plain values."""
+        """Make prices of plain values.
+
+        Parameters
+        ----------
+        described : mapping
+            What `to_json` made.
+
+        Returns
+        -------
+        PartPrices
+            The prices.
+        """
         pairs = [(label, price) for label, price in described["prices"]]
         if len(dict(pairs)) < len(pairs):
             raise ValueError("The 'prices' must name each label once.")

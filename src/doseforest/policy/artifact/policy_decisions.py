@@ -55,28 +55,76 @@ REACH = normal_quantile(0.95)  # of `low` and `high`, in standard errors
 class Decisions(DoseChoices):
     """One dose for every unit, with what it is expected to do and why it was chosen.
 
-    Numbers are NaN where a policy does not know them: one without a forest predicts nothing.
+    Numbers are NaN where a policy cannot tell them: one without a forest predicts nothing.
+
+    Attributes
+    ----------
+    doses : array of shape (n_doses,)
+        Doses that could be given.
+    dose_index : array of int of shape (n_units,)
+        Place of each unit's dose in ``doses``.
+    propensity : array of shape (n_units,)
+        Probability with which the policy gives this dose.
+    reason_code : array of int of shape (n_units,)
+        Why: a place in `REASONS`.
+    baseline : dose
+        The dose that effects are measured against.
+    value : array of shape (n_units,)
+        Expected value.
+    cost : array of shape (n_units,)
+        Expected cost.
+    net : array of shape (n_units,)
+        Value less risk and what the prices take: what doses were compared by.
+    shadow_price : array of shape (n_units,)
+        Price of a unit of cost, budget and group together.
+    cell_price : array of shape (n_units,)
+        Price of a unit of demand.
+    response : array of shape (n_units,)
+        Predicted response.
+    effect : array of shape (n_units,)
+        Response less that at the baseline.
+    standard_error : array of shape (n_units,)
+        Standard error of the effect.
+    supported : array of shape (n_units,)
+        1 where the unit could have had the dose, 0 where not, NaN where the policy has no support.
+    runner_up : array of int of shape (n_units,)
+        Place of the next best dose; -1 where there is none.
+    runner_up_net : array of shape (n_units,)
+        Net value of that dose.
+    unpriced : array of int of shape (n_units,)
+        Place of the dose if nothing had a price; -1 where there is none.
+    components : tuple of str or None
+        Names of the components of doses that have several.
+    drawn : array of shape (n_units, n_doses) or None
+        Chances of every dose, where doses were drawn.
+
+    Examples
+    --------
+    >>> from doseforest.policy import ConstantPolicy
+    >>> decisions = ConstantPolicy(5.0).decide([[1.0], [2.0]])
+    >>> decisions.dose, decisions.propensity
+    (array([5., 5.]), array([1., 1.]))
     """
 
-    doses: DoseArray  # (n_doses,): what could be given
-    dose_index: IntArray  # (n_units,): place of the dose in `doses`
-    propensity: FloatArray  # (n_units,): probability with which the policy gives this dose
-    reason_code: NDArray[np.int8]  # (n_units,): place in `REASONS`
-    baseline: Any  # the dose that effects are measured against
-    value: FloatArray  # (n_units,): expected
-    cost: FloatArray  # (n_units,): expected
-    net: FloatArray  # (n_units,): value less risk and what the prices take, which was compared
-    shadow_price: FloatArray  # (n_units,): of a unit of cost, budget and group together
-    cell_price: FloatArray  # (n_units,): of a unit of demand
-    response: FloatArray  # (n_units,): predicted
-    effect: FloatArray  # (n_units,): response less that at the baseline
-    standard_error: FloatArray  # (n_units,): of the effect
-    supported: Array  # (n_units,): 1, 0, or NaN where it is not known
-    runner_up: IntArray  # (n_units,): the next best dose, -1 where there is none
+    doses: DoseArray  # (n_doses,)
+    dose_index: IntArray  # (n_units,)
+    propensity: FloatArray  # (n_units,)
+    reason_code: NDArray[np.int8]  # (n_units,)
+    baseline: Any
+    value: FloatArray  # (n_units,)
+    cost: FloatArray  # (n_units,)
+    net: FloatArray  # (n_units,)
+    shadow_price: FloatArray  # (n_units,)
+    cell_price: FloatArray  # (n_units,)
+    response: FloatArray  # (n_units,)
+    effect: FloatArray  # (n_units,)
+    standard_error: FloatArray  # (n_units,)
+    supported: Array  # (n_units,)
+    runner_up: IntArray  # (n_units,)
     runner_up_net: FloatArray  # (n_units,)
-    unpriced: IntArray  # (n_units,): the dose if nothing had a price, -1 where there is none
-    components: tuple[str, ...] | None  # names of the components of doses that have several
-    drawn: FloatArray | None = None  # (n_units, n_doses): chances of a draw; None: nobody drew
+    unpriced: IntArray  # (n_units,)
+    components: tuple[str, ...] | None
+    drawn: FloatArray | None = None  # (n_units, n_doses)
 
     def __len__(self) -> int:
         return len(self.dose_index)
@@ -115,12 +163,34 @@ class Decisions(DoseChoices):
         return self.effect + REACH * self.standard_error
 
     def interval(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Ends of the effects' intervals, (n_units,) each; NaN where nothing is known of them."""
+        """Intervals of the units' effects.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which each interval covers the truth. Raise it for fewer misses and longer
+            intervals.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,)
+            Ends; NaN without standard errors.
+        """
         reach = normal_quantile(coverage) * self.standard_error
         return self.effect - reach, self.effect + reach
 
     def explain(self, unit: int) -> str:
-        """Why a unit has its dose, in a few lines.
+        """Say why a unit has its dose, in a few lines.
+
+        Parameters
+        ----------
+        unit : int
+            Place of the unit.
+
+        Returns
+        -------
+        str
+            The lines.
 
         Examples
         --------
@@ -133,13 +203,35 @@ class Decisions(DoseChoices):
         return explanation(self, unit)
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """A frame with a line for each unit, of "pandas" or "polars"."""
+        """Make a frame with a line for each unit.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars"}, default="pandas"
+            Kind of frame; the package must be installed.
+
+        Returns
+        -------
+        DataFrame
+            A column for each number, and the reasons as text.
+        """
         from doseforest.policy.artifact.explanations import decision_frame
 
         return decision_frame(self, backend)
 
     def at(self, units: IntArray | slice) -> Decisions:
-        """Decisions of some units."""
+        """Take the decisions of some units.
+
+        Parameters
+        ----------
+        units : array of int, or slice
+            Places of the units.
+
+        Returns
+        -------
+        Decisions
+            Theirs, in that order.
+        """
         picked = {name: getattr(self, name)[units] for name in UNIT_FIELDS}
         return replace(self, **picked, drawn=None if self.drawn is None else self.drawn[units])
 

@@ -45,11 +45,18 @@ def unit_table(
         With the features that a policy's forest has. Where its columns have no names they are
         taken for the forest's features in their order.
     values : array of shape (n_units, n_doses)
+        What to predict for each unit at each dose.
     doses : array of shape (n_doses,) or (n_doses, n_components)
         Those of the policy.
     categorical_features : sequence of names or places, optional
         As in `CurveForest`.
     random_state : int, default=0
+        Seed of the forest.
+
+    Returns
+    -------
+    DistilledForest
+        Predicts the values of new units.
 
     Examples
     --------

@@ -43,18 +43,49 @@ class AmountRule(ABC):
 
     @abstractmethod
     def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
-        """Constant and slope in the response, for units and doses."""
+        """Constant and slope of the amounts in the response.
+
+        Parameters
+        ----------
+        units : CheckedUnits
+            Features and columns of the units, checked.
+        doses : array of shape (n_doses,)
+            Doses.
+
+        Returns
+        -------
+        AmountLine
+            Amounts as a line in the response, for every unit and dose.
+        """
 
     def columns(self) -> tuple[str, ...]:
-        """Columns of the units that it needs."""
+        """Columns of the units that the rule needs.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
         return tuple(own for own in self._fields().values() if isinstance(own, str))
 
     def highest_component(self) -> int:
-        """The last component of a dose that it looks at."""
+        """The last component of a dose that the rule looks at.
+
+        Returns
+        -------
+        int
+            Its place.
+        """
         return int(self._fields().get("component", 0))
 
     def to_json(self) -> dict[str, Any]:
-        """The rule as plain values."""
+        """Describe the rule by plain values, for a file.
+
+        Returns
+        -------
+        dict
+            ``kind``, and the fields by name.
+        """
         return {"kind": self.kind, **self._fields()}
 
     def _fields(self) -> dict[str, Any]:
@@ -79,6 +110,11 @@ class AmountRule(ABC):
 class Response(AmountRule):
     """The predicted response, times a number or a column: orders, or what they bring.
 
+    Parameters
+    ----------
+    scale : float or str, default=1.0
+        What one unit of response is worth; a name stands for a column with each unit's number.
+
     Examples
     --------
     >>> Response(), Response(scale="margin").columns()
@@ -100,7 +136,19 @@ class Response(AmountRule):
 class DiscountCost(AmountRule):
     """Price x share x dose x response: a discount, paid where there is an order.
 
-    `share` is what one unit of dose is of the price: 0.01 where doses are percent.
+    Parameters
+    ----------
+    price : float or str
+        Price before the discount; a name stands for a column with each unit's price.
+    share : float, default=1.0
+        What one unit of dose is of the price: 0.01 where doses are percent.
+    component : int, default=0
+        Place of the discount in a dose of several components.
+
+    Examples
+    --------
+    >>> DiscountCost("fare", share=0.01).columns()
+    ('fare',)
     """
 
     price: float | str
@@ -121,7 +169,20 @@ class DiscountCost(AmountRule):
 
 @dataclass(frozen=True, slots=True)
 class DoseCost(AmountRule):
-    """Price x dose, paid whatever comes of it: a coupon in cash, minutes of a nurse."""
+    """Price x dose, paid whatever comes of it: a coupon in cash, minutes of a nurse.
+
+    Parameters
+    ----------
+    price : float or str, default=1.0
+        Price of one unit of dose; a name stands for a column with each unit's price.
+    component : int, default=0
+        Place of what is paid for in a dose of several components.
+
+    Examples
+    --------
+    >>> DoseCost("wage").columns()
+    ('wage',)
+    """
 
     price: float | str = 1.0
     component: int = 0
@@ -139,7 +200,22 @@ class DoseCost(AmountRule):
 
 @dataclass(frozen=True, slots=True)
 class Fee(AmountRule):
-    """An amount for every dose but one: what it costs to treat at all."""
+    """An amount for every dose but one: what it costs to treat at all.
+
+    Parameters
+    ----------
+    amount : float or str, default=1.0
+        The amount; a name stands for a column with each unit's amount.
+    free : float, default=0.0
+        The dose without the fee.
+    component : int, default=0
+        Place of what is looked at in a dose of several components.
+
+    Examples
+    --------
+    >>> (DoseCost(2.0) + Fee("postage")).columns()
+    ('postage',)
+    """
 
     amount: float | str = 1.0
     free: float = 0.0
@@ -160,6 +236,13 @@ class Fee(AmountRule):
 @dataclass(frozen=True, slots=True)
 class Total(AmountRule):
     """A weighted sum of rules, which ``+``, ``-`` and ``*`` make.
+
+    Parameters
+    ----------
+    terms : tuple of AmountRule
+        The rules, at most 100.
+    weights : tuple of float, optional
+        A factor for each; by default 1.
 
     Examples
     --------
