@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ from doseforest.nuisance.cross_fitting import CrossFittedOutcome, FoldModels, cr
 from doseforest.nuisance.outcome.boosting import PLAIN_TREES, fit_boosting
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
-from doseforest.nuisance.outcome.outcome_stack import fit_members
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
 from doseforest.nuisance.treatment.chained import joint_support
 
@@ -308,7 +307,7 @@ POWERS_SWITCHED = {WITH: (DEFAULT, NO_FORESTS), WITHOUT: (DEFAULT, NO_FORESTS)}
 
 def without_powers(stacked: Trained) -> Trained:
     """The same rows and folds with a stack whose core has no parabolas and cubics."""
-    return with_outcome(stacked, partial(fit_members, powers=False))
+    return with_outcome(stacked, member_fit("stack", powers=False))
 
 
 def fit_powers(data: Simulation, seed: int) -> dict[str, CurveEffects]:

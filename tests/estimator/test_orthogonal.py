@@ -14,7 +14,7 @@ from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.corrections.shape_stack import stack_shapes
 from doseforest.estimator.training_rows import FeatureRoles, check_training
 from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
-from doseforest.nuisance.outcome.regressor_model import RegressorFit
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means, shrunk_to_mean
 
 DOSES = np.linspace(-1.5, 1.5, 7)
@@ -53,7 +53,7 @@ def corrected(x, t, y, *, outcome, treatment, seed=0, n_threads=1, grows=None, *
     folds = draw_folds(rows.ids, 4, seed)
     if grows is not None:
         rows, folds = rows.growing_on(grows), np.where(grows, folds, -1)
-    fitted_outcome = cross_fit_outcome(RegressorFit(outcome), x, t, y, folds[None])
+    fitted_outcome = cross_fit_outcome(member_fit(outcome), x, t, y, folds[None])
     growth = {"n_trees": 20, "sample_fraction": 0.7, "n_jobs": n_threads, "progress": False}
     if grows is not None:
         growth["honesty"] = "none"
@@ -128,7 +128,7 @@ def test_the_penalty_on_a_point_mass_counts_the_rows_that_have_it():
     y = np.where(at_zero, 0.0, slope * (t - 3)) + rng.normal(size=2000)
     rows = check_training(x, y, t)
     folds = draw_folds(rows.ids, 4, 0)
-    outcome = cross_fit_outcome(RegressorFit(DummyRegressor()), x, t, y, folds[None])
+    outcome = cross_fit_outcome(member_fit(DummyRegressor()), x, t, y, folds[None])
     growth = {"n_trees": 20, "sample_fraction": 0.7, "n_jobs": 1, "progress": False}
     basis = Legendre(4, masses=(0.0,)).fit(t)
     fitted = fit_orthogonal(rows, outcome, basis, OrthogonalSettings(growth=growth))
@@ -145,7 +145,7 @@ def test_the_penalty_on_a_point_mass_counts_the_rows_that_have_it():
 
 def test_new_units_get_what_the_rounds_add_up_to():
     x, t, y = draw(1000, seed=5)
-    model = RegressorFit(LinearRegression())(x, t, y)["regressor"]
+    model = member_fit(LinearRegression())(x, t, y)["regressor"]
     _, fitted = corrected(x, t, y, outcome=LinearRegression(), treatment=LinearRegression())
     splits = np.ascontiguousarray(x[:50, 1:])
     on_grid = fitted.correction.curves(model, x[:50], splits, DOSES, 1)

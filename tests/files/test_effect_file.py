@@ -278,7 +278,9 @@ def test_stored_effect_forests_of_released_formats_hold_every_basis():
 def test_a_foreign_regressor_is_refused_with_the_cure_and_leaves_no_file(tmp_path):
     x, dose, y = draw()
     fitted = small(outcome_model=LinearRegression(), n_trees=4).fit(x, y, treatment=dose)
-    with pytest.raises(TypeError, match=r"foreign regressor cannot be.*distill\(\) returns can be"):
+    with pytest.raises(
+        TypeError, match=r"member .regressor. of the.*cannot be saved.*distill\(\) returns can be"
+    ):
         fitted.save(tmp_path / "model.dose")
     assert not list(tmp_path.iterdir())
     compact = fitted.distill(n_trees=3, verbose=False)

@@ -15,7 +15,7 @@ from doseforest.nuisance.encoding.category_encoding import (
 )
 from doseforest.nuisance.outcome.encoded_models import EncodedFit, EncodedModel
 from doseforest.nuisance.outcome.outcome_models import Stack
-from doseforest.nuisance.outcome.regressor_model import RegressorFit
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.treatment import conditional_means
 from doseforest.nuisance.treatment.conditional_density import cross_fit_density
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
@@ -195,7 +195,7 @@ def _rows():
 
 def test_an_encoder_of_a_fold_has_not_seen_it(rows):
     X, dose, y, folds = rows
-    fit = EncodedFit(RegressorFit(LinearRegression()), {0: 100})
+    fit = EncodedFit(member_fit(LinearRegression()), {0: 100})
     before = cross_fit_outcome(fit, X, dose, y, folds[None])
     changed = np.where(folds == 1, y + X[:, 0], y)
     after = cross_fit_outcome(fit, X, dose, changed, folds[None])
@@ -207,7 +207,7 @@ def test_members_of_a_fit_share_one_encoder(rows):
     X, dose, y, folds = rows
 
     def two_members(*data, **settings):
-        line = RegressorFit(LinearRegression())(*data, **settings)["regressor"]
+        line = member_fit(LinearRegression())(*data, **settings)["regressor"]
         return {"one": line, "two": line}
 
     fitted = cross_fit_outcome(EncodedFit(two_members, {0: 100}), X, dose, y, folds[None])

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from doseforest.base.concurrency import side_by_side
 from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
-from doseforest.nuisance.outcome.regressor_model import RegressorFit
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def rows():
 
 def memoriser():
     """A model that knows its training rows by heart."""
-    return RegressorFit(KNeighborsRegressor(1))
+    return member_fit(KNeighborsRegressor(1))
 
 
 def test_a_row_is_never_predicted_by_a_model_that_has_seen_it(rows):
@@ -39,7 +39,7 @@ def test_a_row_is_never_predicted_by_a_model_that_has_seen_it(rows):
 def test_out_of_fold_curves_pass_through_the_predictions_at_observed_doses(rows):
     x, dose, y = rows
     folds = np.stack([draw_folds(np.arange(120), 3, seed) for seed in range(2)])
-    outcome = cross_fit_outcome(RegressorFit(LinearRegression()), x, dose, y, folds)
+    outcome = cross_fit_outcome(member_fit(LinearRegression()), x, dose, y, folds)
     own = outcome.curves_out_of_fold(x, dose[:, None])[:, 0]
     assert own == pytest.approx(outcome.observed, rel=1e-12)
     on_grid = outcome.curves_out_of_fold(x, np.array([0.25, 0.75]))
@@ -50,7 +50,7 @@ def test_out_of_fold_curves_pass_through_the_predictions_at_observed_doses(rows)
 def test_repeats_average_the_predictions_of_single_ones(rows):
     x, dose, y = rows
     folds = np.stack([draw_folds(np.arange(120), 4, seed) for seed in range(3)])
-    fit = RegressorFit(LinearRegression())
+    fit = member_fit(LinearRegression())
     single = [cross_fit_outcome(fit, x, dose, y, own[None]).observed for own in folds]
     both = cross_fit_outcome(fit, x, dose, y, folds)
     assert both.observed == pytest.approx(np.mean(single, axis=0), rel=1e-12)
@@ -60,7 +60,7 @@ def test_rows_held_out_of_everything_are_answered_by_the_model_of_all_others(row
     x, dose, y = rows
     folds = draw_folds(np.arange(120), 4, seed=0)
     folds[:40] = -1
-    outcome = cross_fit_outcome(RegressorFit(LinearRegression()), x, dose, y, folds[None])
+    outcome = cross_fit_outcome(member_fit(LinearRegression()), x, dose, y, folds[None])
     others = LinearRegression().fit(np.column_stack([x, dose])[40:], y[40:])
     expected = others.predict(np.column_stack([x, dose])[:40])
     assert outcome.observed[:40] == pytest.approx(expected, rel=1e-10)
@@ -77,22 +77,22 @@ def test_folds_are_even_and_keep_groups_together():
 def test_weights_reach_the_regressor_and_one_without_weights_is_refused(rows):
     x, dose, y = rows
     weights = np.where(np.arange(120) < 60, 1.0, 0.0)
-    members = RegressorFit(LinearRegression())(x, dose, y, weights=weights)
+    members = member_fit(LinearRegression())(x, dose, y, weights=weights)
     half = LinearRegression().fit(np.column_stack([x, dose])[:60], y[:60])
     expected = half.predict(np.column_stack([x, dose]))
     assert members["regressor"].predict(x, dose) == pytest.approx(expected, rel=1e-9)
     with pytest.raises(ValueError, match="must take 'sample_weight'"):
-        RegressorFit(KNeighborsRegressor())(x, dose, y, weights=weights)
+        member_fit(KNeighborsRegressor())(x, dose, y, weights=weights)
 
 
 def test_a_classifier_gives_probabilities_and_a_binary_outcome_stays_in_its_range(rows):
     x, dose, _ = rows
     y = (x[:, 0] + dose > 0).astype(float)
-    classifier = RegressorFit(LogisticRegression())(x, dose, y, binary=True)["regressor"]
+    classifier = member_fit(LogisticRegression())(x, dose, y, binary=True)["regressor"]
     probabilities = LogisticRegression().fit(np.column_stack([x, dose]), y)
     expected = probabilities.predict_proba(np.column_stack([x, dose]))[:, 1]
     assert classifier.predict(x, dose) == pytest.approx(expected)
-    line = RegressorFit(LinearRegression())(x, dose, y, binary=True)["regressor"]
+    line = member_fit(LinearRegression())(x, dose, y, binary=True)["regressor"]
     curves = line.curves(10 * x, np.array([-5.0, 5.0]))
     assert curves.min() == 0
     assert curves.max() == 1
@@ -108,16 +108,16 @@ def test_a_classifier_of_a_number_and_a_model_without_finite_answers_are_refused
 
     x, dose, y = rows
     with pytest.raises(ValueError, match="may be a classifier only"):
-        RegressorFit(LogisticRegression())(x, dose, y)
-    broken = RegressorFit(Broken())(x, dose, y)["regressor"]
-    with pytest.raises(ValueError, match=r"must predict finite numbers. Got nan from Broken"):
+        member_fit(LogisticRegression())(x, dose, y)
+    broken = member_fit(Broken())(x, dose, y)["regressor"]
+    with pytest.raises(ValueError, match=r"must predict finite numbers. Got nan from its member"):
         broken.predict(x, dose)
 
 
 def test_the_given_regressor_is_not_touched(rows):
     x, dose, y = rows
     own = RandomForestRegressor(3, random_state=0)
-    RegressorFit(own)(x, dose, y)
+    member_fit(own)(x, dose, y)
     assert not hasattr(own, "estimators_")
 
 
@@ -126,19 +126,19 @@ def test_whether_an_outcome_is_binary_is_decided_once_for_all_folds(rows):
     y = (dose > 0.5).astype(float)
     y[0] = 2.0  # a model without its fold would see zeros and ones only
     folds = np.arange(120) % 4
-    outcome = cross_fit_outcome(RegressorFit(LinearRegression()), x, dose, y, folds[None])
+    outcome = cross_fit_outcome(member_fit(LinearRegression()), x, dose, y, folds[None])
     models = [model.members["regressor"] for model in outcome.repeats[0].models]
     assert not any(model.binary for model in models)
     weights = np.where(np.arange(120) == 0, 0.0, 1.0)
     weighted = cross_fit_outcome(
-        RegressorFit(LinearRegression()), x, dose, y, folds[None], weights=weights
+        member_fit(LinearRegression()), x, dose, y, folds[None], weights=weights
     )
     assert all(model.members["regressor"].binary for model in weighted.repeats[0].models)
 
 
 def test_an_unseeded_regressor_can_be_repeated(rows):
     x, dose, y = rows
-    fits = [RegressorFit(RandomForestRegressor(5))(x, dose, y, seed=seed) for seed in (1, 1, 2)]
+    fits = [member_fit(RandomForestRegressor(5))(x, dose, y, seed=seed) for seed in (1, 1, 2)]
     first, again, other = (fit["regressor"].predict(x, dose) for fit in fits)
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)

@@ -13,7 +13,7 @@ from doseforest.nuisance.outcome.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms, hermite
 from doseforest.nuisance.outcome.fold_moments import sum_moments
 from doseforest.nuisance.outcome.mixtures import convex_weights
-from doseforest.nuisance.outcome.outcome_stack import fit_members
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.outcome.sparse_ridge import SparseFit
 from doseforest.nuisance.outcome.spline_core import fit_spline_core, refit_by_likelihood
 from doseforest.nuisance.outcome.spline_design import SplineDesign
@@ -146,7 +146,7 @@ def test_a_homogeneous_outcome_gets_no_products():
 def test_curves_are_predictions_at_each_dose():
     rng, x, dose = rows(n=300)
     y = x[:, 0] * dose + rng.normal(size=300)
-    for model in fit_members(x, dose, y).values():
+    for model in member_fit("stack")(x, dose, y).values():
         curves = model.curves(x[:20], dose[:7])
         for column, value in enumerate(dose[:7]):
             at_dose = model.predict(x[:20], np.full(20, value))
@@ -157,7 +157,7 @@ def test_own_doses_are_answered_like_a_grid_of_them():
     rng, x, dose = rows(n=200)
     x[rng.random(x.shape) < 0.1] = np.nan
     y = np.nan_to_num(x[:, 0]) * dose + rng.normal(size=200)
-    fitted = cross_fit_outcome(fit_members, x, dose, y, (np.arange(200) % 2)[None])
+    fitted = cross_fit_outcome(member_fit("stack"), x, dose, y, (np.arange(200) % 2)[None])
     own = rng.uniform(-1, 11, size=(200, 3))
     models = [*fitted.full.members.values(), fitted.full]
     for answer in [*(model.curves for model in models), fitted.curves_out_of_fold]:
@@ -186,7 +186,7 @@ def test_a_binary_outcome_is_fitted_by_likelihood_and_kept_to_probabilities():
     assert predicted.min() > 0
     assert predicted.max() < 1
     assert np.sqrt(np.mean((predicted - truth) ** 2)) < 0.05
-    for model in fit_members(x[:600], dose[:600], y[:600], binary=True).values():
+    for model in member_fit("stack")(x[:600], dose[:600], y[:600], binary=True).values():
         far = model.curves(5 * x[:100], np.array([-5.0, 15.0]))
         assert far.min() >= 0
         assert far.max() <= 1
@@ -281,9 +281,9 @@ def test_predictions_of_a_fold_come_from_models_that_have_not_seen_it():
     rng, x, dose = rows(n=240)
     y = x[:, 0] * dose / 5 + rng.normal(size=240)
     folds = np.arange(240) % 2
-    fitted = cross_fit_outcome(fit_members, x, dose, y, folds[None])
+    fitted = cross_fit_outcome(member_fit("stack"), x, dose, y, folds[None])
     changed = np.where(folds == 0, -3 * y, y)
-    other = cross_fit_outcome(fit_members, x, dose, changed, folds[None])
+    other = cross_fit_outcome(member_fit("stack"), x, dose, changed, folds[None])
     for name, member in fitted.repeats[0].models[0].members.items():
         expected = member.predict(x[folds == 0], dose[folds == 0])
         again = other.repeats[0].models[0].members[name].predict(x[folds == 0], dose[folds == 0])
@@ -303,7 +303,7 @@ def test_predictions_of_a_fold_come_from_models_that_have_not_seen_it():
 def test_the_stack_is_about_as_good_as_its_best_member_out_of_fold():
     rng, x, dose = rows(n=400)
     y = np.where(x[:, 0] > 0, dose, 0.0) + rng.normal(size=400)
-    fitted = cross_fit_outcome(fit_members, x, dose, y, (np.arange(400) % 4)[None])
+    fitted = cross_fit_outcome(member_fit("stack"), x, dose, y, (np.arange(400) % 4)[None])
     errors = []
     for name in fitted.full.members:
         predicted = np.empty(400)

@@ -16,11 +16,12 @@ from doseforest.base.container import read_container, write_container
 from doseforest.nuisance.outcome.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, Stack
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
+from doseforest.nuisance.outcome.spline_model import CORE_ARRAYS
 from doseforest.nuisance.outcome.stored_outcome_models import (
     read_outcome_model,
     store_outcome_model,
 )
-from doseforest.nuisance.outcome.stored_outcome_parts import CORE_ARRAYS, TREE_ARRAYS
+from doseforest.nuisance.outcome.tree_ensemble import TREE_ARRAYS
 
 
 def rows(n=300, seed=0):
@@ -140,7 +141,7 @@ def test_reading_and_predicting_import_nothing_that_fits(stack, tmp_path):
 
 
 def test_a_foreign_regressor_is_refused_with_the_reason(stack):
-    message = "foreign regressor cannot be: a file holds numbers, not the code.*Got LinearRegr"
+    message = "outcome model cannot be saved: a file holds numbers, not code.*how a LinearRegr"
     with pytest.raises(TypeError, match=message):
         store_outcome_model(LinearRegression())
     members = {**stack.members, "core": LinearRegression()}
@@ -152,7 +153,7 @@ def test_a_subclass_is_foreign_too(stack):
     class Doubled(Stack):
         pass
 
-    with pytest.raises(TypeError, match="Got Doubled instead"):
+    with pytest.raises(TypeError, match="how a Doubled becomes"):
         store_outcome_model(Doubled(stack.members, stack.weights))
 
 

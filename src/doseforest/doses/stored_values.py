@@ -18,6 +18,8 @@ FLOATS, INTEGERS = np.dtype("<f8"), np.dtype("<i8")
 # No correction of outcomes of size 1e27 comes near it, and products of three are finite.
 LARGEST_RESULT = 1e100
 
+ArrayTypes = Mapping[str, tuple[np.dtype[Any], int]]  # type and number of dimensions
+
 
 @dataclass(frozen=True, slots=True)
 class FileChecks:
@@ -100,6 +102,13 @@ class FileChecks:
         finite = dtype.kind != "f" or bool(np.isfinite(array).all())
         self.require(finite, f"has a non-finite number in {name}")
         return array
+
+    def arrays(self, arrays: Mapping[str, Array], types: ArrayTypes) -> dict[str, Any]:
+        """Return several arrays, each of its type, with nothing but finite numbers in them."""
+        return {
+            name: self.array(arrays, name, dtype, n_dimensions)
+            for name, (dtype, n_dimensions) in types.items()
+        }
 
     def vector(self, arrays: Mapping[str, Array], name: str, length: int) -> FloatArray:
         """Return that many numbers, none of them so large that sums overflow."""

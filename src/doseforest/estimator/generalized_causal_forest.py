@@ -19,6 +19,7 @@ from doseforest.base.dtypes import DoseArray
 from doseforest.base.machine import thread_count
 from doseforest.base.progress import ProgressBar
 from doseforest.data.binning import MAX_BINS
+from doseforest.data.registered_names import NameIn
 from doseforest.doses.bases.dose_basis import BASES, DoseBasis
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, each_its_own
@@ -52,8 +53,8 @@ from doseforest.inference.averages.average_queries import AverageQueries
 from doseforest.inference.trust_methods import TrustMethods
 from doseforest.nuisance.cross_fitting import MemberFit, is_binary
 from doseforest.nuisance.outcome.encoded_models import EncodedFit
-from doseforest.nuisance.outcome.outcome_stack import fit_members
-from doseforest.nuisance.outcome.regressor_model import RegressorFit
+from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.treatment.chained import any_learner, joint_support
 from doseforest.nuisance.treatment.density_registry import WEIGHTS
 from doseforest.nuisance.treatment.encoded_densities import with_categories
@@ -86,9 +87,13 @@ class GeneralizedCausalForest(
         How the outcome model is corrected: by residuals on residualised functions of the dose
         (default), by weighted kernels, by the published kernel formula, or not at all. "paper" is
         the published algorithm in every step, see `paper`.
-    outcome_model : "stack" or regressor, default="stack"
-        Model of the outcome given [X, T]: a stack of splines and boosted trees, or any
-        scikit-learn regressor (or classifier of a binary outcome).
+    outcome_model : str, regressor, object with `fit`, or several of them, default="stack"
+        Model of the outcome given [X, T]: a stack of splines and boosted trees; any scikit-learn
+        regressor (or classifier of a binary outcome); or the members of a stack that are weighed
+        by their errors out of fold: a list of regressors, recipes (`MemberRecipe` of
+        `doseforest.nuisance.outcome`) and names of members, "stack" for the default ones, as in
+        ``["stack", CatBoostRegressor()]``; or a dict of them with names of your own. Each member
+        is fitted once a fold and once more.
     treatment_model : regressor, optional
         Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
     density : str, array, callable or Strata, default="auto"
@@ -198,10 +203,16 @@ class GeneralizedCausalForest(
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
         "correction": [StrOptions(set(CORRECTIONS))],
-        "outcome_model": [StrOptions({"stack"}), HasMethods(["fit", "predict"])],
+        "outcome_model": [
+            NameIn(OUTCOME_MEMBERS, "stack"),
+            HasMethods(["fit"]),
+            dict,
+            list,
+            tuple,
+        ],
         "treatment_model": [HasMethods(["fit", "predict"]), None],
-        "density": [StrOptions({"auto", *WEIGHTS}), "array-like", callable, Strata],
-        "basis": [StrOptions({"auto", *BASES}), HasMethods(["fit"])],
+        "density": [NameIn(WEIGHTS, "auto"), "array-like", callable, Strata],
+        "basis": [NameIn(BASES, "auto"), HasMethods(["fit"])],
         "min_node_size": [Interval(Integral, 1, 2**31, closed="left"), "array-like", None],
         "n_rounds": [Interval(Integral, 1, 100, closed="both")],
         "n_folds": [Interval(Integral, 2, 100, closed="both")],
@@ -215,11 +226,11 @@ class GeneralizedCausalForest(
             StrOptions({"sqrt"}),
             None,
         ],
-        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "distance": [NameIn(CURVE_DISTANCES), callable],
         "criterion": [StrOptions(set(CRITERIA))],
         "zeta": [Interval(Real, 0, None, closed="left")],
         "min_info_gain": [Interval(Real, 0, None, closed="left")],
-        "kernel": [StrOptions(set(KERNELS)), HasMethods(["value", "mass"])],
+        "kernel": [NameIn(KERNELS), HasMethods(["value", "mass"])],
         "bandwidth": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions(set(BANDWIDTH_RULES)),
@@ -552,9 +563,7 @@ class GeneralizedCausalForest(
 
     def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
-        fit_outcome: MemberFit = fit_members
-        if not isinstance(self.outcome_model, str):
-            fit_outcome = RegressorFit(self.outcome_model)
+        fit_outcome: MemberFit = member_fit(self.outcome_model)
         counts = rows.category_counts()
         honesty = "none" if self.honesty == "swap" else self.honesty
         return FitPlan(

@@ -27,9 +27,8 @@ from doseforest.estimator.corrections.stored_corrections import (
 from doseforest.estimator.effect_forest import CorrectedOutcome, Correction, EffectForest
 from doseforest.files.forest_file import write_model
 from doseforest.nuisance.outcome.encoded_models import EncodedModel
-from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.nuisance.outcome.outcome_models import SizedModel
 from doseforest.nuisance.outcome.stored_outcome_models import (
-    outcome_components,
     read_outcome_model,
     store_outcome_model,
 )
@@ -144,7 +143,7 @@ def _part(
     place = f"parts/{number}/correction"
     correction = read_correction(described["correction"], arrays, place, len(columns), codes)
     CHECKS.require(
-        {*outcome_components(outcome), *_correction_components(correction)} == {width},
+        {*outcome.dose_components, *_correction_components(correction)} == {width},
         "has parts for doses of other components",
     )
     return CorrectedOutcome(outcome, correction)
@@ -156,7 +155,7 @@ def _outcome(
     prefix: str,
     n_features: int,
     categories: Categories,
-) -> OutcomeModel:
+) -> SizedModel:
     """An outcome model of the forest's own features and categories."""
     CHECKS.require(described["n_features"] == n_features, "has an outcome model of other features")
     outcome = read_outcome_model(described, arrays, prefix)
@@ -190,7 +189,7 @@ def _bags(
         for fold, own in enumerate(described)
     )
     CHECKS.require(
-        set().union(*map(outcome_components, outcomes)) == {width},
+        set().union(*(own.dose_components for own in outcomes)) == {width},
         "has outcome models of folds for doses of other components",
     )
     return read_bags(

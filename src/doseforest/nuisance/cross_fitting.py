@@ -16,7 +16,7 @@ from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 
 
 class MemberFit(Protocol):
-    """Fits the members of an outcome model to rows; `fit_members` of the stack is one."""
+    """Fits the members of an outcome model to rows; `StackFit` is one."""
 
     def __call__(
         self,

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import MAX_FEATURES, Array, FloatArray, IntArray
+from doseforest.doses.stored_values import FLOATS, FileChecks
 from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
 
 CategoryCounts = Mapping[int, int]  # of a column that holds codes: how many codes there are
@@ -21,6 +23,8 @@ CategoryCounts = Mapping[int, int]  # of a column that holds codes: how many cod
 MAX_INDICATORS = 24  # of a column; see docs/estimator.md for what other numbers cost
 MIN_ROWS = 20  # of a category with an indicator
 RIDGE = 1e-2  # of the line, per row, on standardised covariates
+MOST_CODES = 2**31  # of a column in a file
+CHECKS = FileChecks("outcome model")
 N_FOLDS = 5  # a training row's learned numbers come from the other folds
 
 
@@ -78,6 +82,59 @@ class CategoryEncoder:
         return np.concatenate(
             [X[:, self.numeric], *(own.encode(X[:, own.feature]) for own in self.columns)], axis=1
         )
+
+    def to_arrays(self, prefix: str) -> tuple[list[Any], dict[str, Array]]:
+        """Plain JSON, and arrays by their names in a file.
+
+        >>> column = ColumnEncoding(2, 3, np.array([0, 3]), np.zeros((4, 1)))
+        >>> described, arrays = CategoryEncoder(5, (column,)).to_arrays("outcome")
+        >>> described, list(arrays)
+        ([{'feature': 2, 'n_codes': 3, 'indicators': [0, 3]}], ['outcome/encoder/2'])
+        """
+        described = [
+            {
+                "feature": int(own.feature),
+                "n_codes": int(own.n_codes),
+                "indicators": own.indicators.tolist(),
+            }
+            for own in self.columns
+        ]
+        return described, {f"{prefix}/encoder/{own.feature}": own.learned for own in self.columns}
+
+    @classmethod
+    def from_arrays(
+        cls, described: Any, arrays: Mapping[str, Array], prefix: str, n_features: int
+    ) -> CategoryEncoder:
+        """Put an encoder together that `to_arrays` took apart.
+
+        Raises
+        ------
+        ForestFileError
+            Features are out of order, or numbers do not fit their codes.
+        """
+        CHECKS.require(isinstance(described, list) and len(described) > 0, "has an empty encoder")
+        columns: list[ColumnEncoding] = []
+        for own in described:
+            least = columns[-1].feature + 1 if columns else 0
+            feature = CHECKS.count(own, "feature", least, n_features - 1)
+            n_codes, indicators = CHECKS.count(own, "n_codes", 0, MOST_CODES), own["indicators"]
+            CHECKS.require(
+                isinstance(indicators, list)
+                and all(type(code) is int and 0 <= code <= n_codes for code in indicators)
+                and sorted(set(indicators)) == indicators,
+                "has indicators of codes that there are not",
+            )
+            name = f"{prefix}/encoder/{feature}"
+            learned: FloatArray = CHECKS.array(arrays, name, FLOATS, 2)
+            CHECKS.require(len(learned) == n_codes + 1, "has not one number per code")
+            CHECKS.moderate(learned, name)
+            codes = np.array(indicators, np.int64)
+            columns.append(ColumnEncoding(feature, n_codes, codes, learned))
+        encoder = cls(n_features, tuple(columns))
+        CHECKS.require(
+            1 <= encoder.n_columns <= MAX_FEATURES, "has an encoder with too many columns"
+        )
+        return encoder
 
 
 def fit_encoder(

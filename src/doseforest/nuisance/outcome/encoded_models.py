@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,13 @@ class EncodedModel:
     encoder: CategoryEncoder
     model: OutcomeModel
 
+    @property
+    def dose_components(self) -> set[int]:
+        """Numbers of components of the doses that the model is of."""
+        model: Any = self.model
+        sizes: set[int] = model.dose_components
+        return sizes
+
     def predict(self, X: FloatArray, dose: FloatArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at its own dose."""
         return self.model.predict(self.encoder.encode(X), dose, n_threads=n_threads)
@@ -44,9 +51,9 @@ class EncodedFit:
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
-    >>> from doseforest.nuisance.outcome.regressor_model import RegressorFit
+    >>> from doseforest.nuisance.outcome.outcome_stack import member_fit
     >>> X, dose = np.repeat([[0.0], [1.0]], 30, axis=0), np.tile([0.0, 1.0, 2.0], 20)
-    >>> fit = EncodedFit(RegressorFit(LinearRegression()), {0: 2})
+    >>> fit = EncodedFit(member_fit(LinearRegression()), {0: 2})
     >>> members = fit(X, dose, 5 * X[:, 0] + dose)
     >>> members["regressor"].predict(np.array([[1.0]]), np.array([2.0])).round(6)
     array([7.])

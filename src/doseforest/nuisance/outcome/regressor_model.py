@@ -1,8 +1,7 @@
-"""Any scikit-learn regressor on [X, T] as an outcome model."""
+"""Any scikit-learn regressor on [X, T] as a member of the outcome stack."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,26 +15,15 @@ from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
 
 
 @dataclass(frozen=True, slots=True)
-class RegressorModel:
+class RegressorCurves:
     """A fitted regressor, or a classifier of a binary outcome; the dose is its last column(s)."""
 
     regressor: Any
-    binary: bool  # predictions are kept to [0, 1]
 
-    def predict(self, X: FloatArray, dose: FloatArray, *, n_threads: int = 1) -> FloatArray:
-        """Mean outcome of each row at its own dose."""
-        return self.curves(X, dose[:, None])[:, 0]
-
-    def curves(self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1) -> FloatArray:
+    def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
         """Mean outcome of each row, shape (n_rows, n_doses), on a grid or at own doses."""
         table = np.broadcast_to(np.atleast_2d(doses), (len(X), doses.shape[-1]))
-        values = predict_in_blocks(_Mean(self.regressor), X, table)
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The 'outcome_model' parameter must predict finite numbers. "
-                f"Got {values[~np.isfinite(values)][0]} from {type(self.regressor).__name__}."
-            )
-        return np.clip(values, 0.0, 1.0) if self.binary else values
+        return predict_in_blocks(_Mean(self.regressor), X, table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +52,23 @@ def _set_random_states(model: Any, seed: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RegressorFit:
-    """Fits a clone of a regressor; the form that `cross_fit_outcome` wants.
+class RegressorMember:
+    """A recipe that fits a clone of a regressor.
 
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> X, dose = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 2.0, 1.0])
-    >>> members = RegressorFit(LinearRegression())(X, dose, X[:, 0] + 3 * dose)
-    >>> members["regressor"].predict(X, dose).round(6)
-    array([0., 7., 5.])
+    >>> line = RegressorMember(LinearRegression()).fit(X, dose, X[:, 0] + 3 * dose)
+    >>> line.curves(X, np.array([0.0, 1.0])).round(6)
+    array([[0., 3.],
+           [1., 4.],
+           [2., 5.]])
     """
 
     regressor: Any
 
-    def __call__(
+    def fit(
         self,
         X: FloatArray,
         dose: DoseArray,
@@ -88,7 +78,7 @@ class RegressorFit:
         binary: bool = False,
         seed: int = 0,
         n_threads: int = 1,
-    ) -> Mapping[str, RegressorModel]:
+    ) -> RegressorCurves:
         """Fit; a regressor that takes no weights is refused when there are any."""
         model = clone(self.regressor)
         _set_random_states(model, seed)
@@ -108,4 +98,4 @@ class RegressorFit:
                 "The 'outcome_model' parameter must take 'sample_weight' in fit when weights are "
                 f"given. Got {type(model).__name__} instead."
             )
-        return {"regressor": RegressorModel(model, binary)}
+        return RegressorCurves(model)

@@ -1,22 +1,48 @@
-"""Boosted trees as plain arrays, scored by the compiled core: no boosting library, no code."""
+"""Boosted trees as plain arrays, scored by the compiled core: no boosting library, no code.
+
+So that a file can hold them; what comes out of one is checked before anything walks it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from doseforest import _core
-from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
-from doseforest.doses.vectors import components
+from doseforest.base.dtypes import (
+    LEAF,
+    MISSING_LEFT,
+    NODE_DTYPE,
+    ZERO_MISSING,
+    Array,
+    DoseArray,
+    FloatArray,
+    IntArray,
+)
+from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
+from doseforest.doses.vectors import MAX_COMPONENTS, components
+from doseforest.engine.node_checks import check_trees
 
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "identity": lambda scores: scores,
     "logistic": expit,
     "clipped": lambda values: np.clip(values, 0.0, 1.0),
+}
+CHECKS = FileChecks("outcome model")
+TREE_ARRAYS: ArrayTypes = {
+    "roots": (INTEGERS, 1),
+    "nodes": (NODE_DTYPE, 1),
+    "leaf_values": (FLOATS, 1),
+    "leaf_constants": (FLOATS, 1),
+    "leaf_slopes": (FLOATS, 1),
+    "term_starts": (INTEGERS, 1),
+    "term_features": (np.dtype("<i4"), 1),
+    "term_coefficients": (FLOATS, 1),
 }
 
 
@@ -138,3 +164,55 @@ class TreeEnsemble:
                 "The 'doses' parameter must be finite. "
                 f"Got {numbers[~np.isfinite(numbers)][0]} instead."
             )
+
+    @property
+    def dose_components(self) -> set[int]:
+        """Number of components of the doses that they are of."""
+        return {self.n_components}
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Plain values and arrays of the trees."""
+        values: dict[str, Any] = {"n_trees": self.n_trees, "link": self.link}
+        if self.n_components > 1:
+            values["n_components"] = self.n_components
+        return values, {name: getattr(self, name) for name in TREE_ARRAYS}
+
+    @classmethod
+    def from_arrays(
+        cls, values: Mapping[str, Any], arrays: Mapping[str, Array], n_features: int
+    ) -> TreeEnsemble:
+        """Put trees together again; ForestFileError if they cannot be walked."""
+        own = CHECKS.arrays(arrays, TREE_ARRAYS)
+        n_leaves, n_terms = len(own["leaf_values"]), len(own["term_features"])
+        n_components = 1
+        if "n_components" in values:
+            n_components = CHECKS.count(values, "n_components", 2, MAX_COMPONENTS)
+        check_trees(
+            own["nodes"],
+            own["roots"],
+            n_leaves=n_leaves,
+            n_features=n_features + n_components,  # the dose comes last
+            flags=LEAF | MISSING_LEFT | ZERO_MISSING,
+            owner=CHECKS.owner,
+        )
+        starts = own["term_starts"]
+        CHECKS.require(
+            len(own["leaf_constants"]) == n_leaves
+            and len(own["leaf_slopes"]) == n_leaves
+            and len(own["term_coefficients"]) == n_terms
+            and len(starts) == n_leaves + 1,
+            "has terms that do not fit its leaves",
+        )
+        CHECKS.require(
+            starts[0] == 0 and starts[-1] == n_terms and bool((starts[1:] >= starts[:-1]).all()),
+            "has terms out of order",
+        )
+        features, n_covariates = own["term_features"], n_features + n_components - 1
+        inside = (features >= 0) & (features < n_covariates)
+        CHECKS.require(bool(inside.all()), "has a term of no covariate")
+        link = values["link"]
+        CHECKS.require(link in LINKS, f"has the unknown link {link!r:.80}")
+        n_trees = CHECKS.count(values, "n_trees", 1, len(own["roots"]))
+        return cls(
+            **own, n_features=n_features, n_trees=n_trees, link=link, n_components=n_components
+        )
