@@ -19,6 +19,7 @@ Sums = tuple[Any, ...]  # arrays and numbers that add up
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 NUMBERS = "numbers"  # the column of covariates with numbers in the place of categories
+LEAF_WEIGHTS = "leaf weights"  # the column of weights in leaves, where some rows only grow trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,17 @@ class RowBlock:
     def row_weights(self) -> FloatArray:
         """Weights as numbers to multiply with."""
         return np.ones(len(self)) if self.weights is None else np.asarray(self.weights, np.float64)
+
+    @property
+    def leaf_weights(self) -> FloatArray:
+        """Weights of the rows in leaves: 0 for rows that only grow trees."""
+        weights: FloatArray | None = self.columns.get(LEAF_WEIGHTS)
+        return self.row_weights if weights is None else weights
+
+    @property
+    def groups(self) -> IntArray:
+        """Numbers 0, 1, … of the ids: rows of a group are in one block."""
+        return np.unique(self.ids, return_inverse=True)[1].astype(np.int64)
 
     @property
     def numbers(self) -> FloatArray:
@@ -86,14 +98,34 @@ class RowBlock:
 
 
 class RowBlocks(Protocol):
-    """All rows of a fit, wherever their blocks are."""
+    """All rows of a fit, wherever their blocks are; `text` says what a pass over them is for."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
 
     @property
     def n_folds(self) -> int:
         """Number of folds."""
 
+    def add(
+        self,
+        text: str,
+        make: Callable[[RowBlock], Mapping[str, Any]],
+        dropped: Collection[str] = (),
+    ) -> None:
+        """Give every block more columns, in the place of some."""
+
     def add_up(self, text: str, function: Callable[[RowBlock], Sums]) -> Sums:
-        """Sum a tuple of arrays over the blocks; `text` says what for."""
+        """Sum a tuple of arrays over the blocks."""
+
+    def triangles(
+        self, text: str, function: Callable[[RowBlock], list[FloatArray]]
+    ) -> list[FloatArray]:
+        """Triangles of QR factorisations of rows that a function makes of each block, by part.
+
+        They have the same least squares problems in a few rows.
+        """
 
     def each(
         self, text: str, function: Callable[[Item], Result], items: Sequence[Item]
@@ -116,9 +148,29 @@ class OneBlock:
     block: RowBlock
     n_folds: int
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.block)
+
+    def add(
+        self,
+        text: str,
+        make: Callable[[RowBlock], Mapping[str, Any]],
+        dropped: Collection[str] = (),
+    ) -> None:
+        """Give the rows more columns, in the place of some."""
+        self.block = self.block.with_columns(make(self.block), dropped)
+
     def add_up(self, text: str, function: Callable[[RowBlock], Sums]) -> Sums:
         """Sums over all rows."""
         return function(self.block)
+
+    def triangles(
+        self, text: str, function: Callable[[RowBlock], list[FloatArray]]
+    ) -> list[FloatArray]:
+        """Triangles of QR factorisations of each part."""
+        return [np.asarray(np.linalg.qr(part, mode="r")) for part in function(self.block)]
 
     def each(
         self, text: str, function: Callable[[Item], Result], items: Sequence[Item]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from doseforest.data import checks
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_places import feature_places
 from doseforest.data.feature_table import ArrayTable, Categories, as_table, categories_of
+from doseforest.data.row_blocks import LEAF_WEIGHTS, RowBlock
 from doseforest.doses.vectors import MAX_COMPONENTS, vectors
 
 FEWEST_ROWS = 40  # below this, folds of boosting have nothing to split
@@ -102,6 +103,12 @@ class TrainingRows:
             return self.weights
         own = np.ones(self.n_rows) if self.weights is None else self.weights
         return np.where(self.grows, 0.0, own)
+
+    def block(self, folds: IntArray, columns: Mapping[str, Any]) -> RowBlock:
+        """All rows as one block, with columns that are known of them."""
+        if self.grows is not None:
+            columns = {**columns, LEAF_WEIGHTS: self.leaf_weights}
+        return RowBlock(self.X, self.dose, self.y, self.weights, self.ids, folds, columns)
 
     def leaf_means_without(self, values: FloatArray) -> FloatArray:
         """Weighted mean over the rows that fill leaves but a row and its group, for each row.

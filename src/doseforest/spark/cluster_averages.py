@@ -7,9 +7,9 @@ from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection, sieve_curves
+from doseforest.estimator.corrections.sieve_rows import ADDED, residual
 from doseforest.estimator.effect_forest import Correction
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
-from doseforest.spark import sieve_rows as columns
 from doseforest.spark.cluster_intervals import average_with_errors
 from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
 from doseforest.spark.cluster_units import Units
@@ -48,7 +48,7 @@ def average_interval(
             if basis is None:
                 left = block.y - by_fold(sent.value, block, observed)
             else:
-                left = columns.residual(block)
+                left = residual(block)
             return _curves(sent.value, basis, block, doses), left
 
         return average_with_errors(units, rows, ratios, doses)
@@ -65,7 +65,7 @@ def _curves(
         without, block, lambda model, own, rows: model.curves(own.numbers[rows], doses)
     )
     if basis is not None:
-        curves += sieve_curves(basis, block[columns.ADDED], doses)
+        curves += sieve_curves(basis, block[ADDED], doses)
     return curves
 
 

@@ -189,7 +189,7 @@ def fit_units(
             basis=basis,
             projection=fit_projection(basis, sample.dose, sample.weights),
             splits=covariates,
-            means=means,
+            mean_fitter=means,
             plan=ForestPlan(
                 max(1, round(settings.n_trees / len(sizes))),
                 sizes[0],

@@ -135,9 +135,9 @@ def _shares(units: Units, apart: list[Members]) -> FloatArray:
     by_member = [tuple(own[name] for own in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:
 
-        def gaps(block: RowBlock) -> FloatArray:
+        def gaps(block: RowBlock) -> list[FloatArray]:
             told = [by_fold(models, block, observed) - block.y for models in sent.value]
-            return (np.stack(told, axis=1) * np.sqrt(block.row_weights)[:, None])[None]
+            return [np.stack(told, axis=1) * np.sqrt(block.row_weights)[:, None]]
 
-        found = units.triangle("weigh the members of the outcome model", gaps)[0]
+        (found,) = units.triangles("weigh the members of the outcome model", gaps)
     return convex_weights(found, np.zeros(len(found)))

@@ -49,16 +49,18 @@ class Units:
         """Elementwise maxima of a tuple of arrays over the blocks."""
         return largest(self.blocks, text, function)
 
-    def triangle(self, text: str, function: Callable[[RowBlock], FloatArray]) -> FloatArray:
-        """Triangles of QR factorisations of the rows that a function makes of each block.
+    def triangles(
+        self, text: str, function: Callable[[RowBlock], list[FloatArray]]
+    ) -> list[FloatArray]:
+        """Triangles of QR factorisations of rows that a function makes of each block, by part."""
 
-        The function returns (n_parts, n_rows, n_columns), the result is (n_parts, n_columns,
-        n_columns): the same least squares problems in a few rows.
-        """
+        def merged(first: list[FloatArray], second: list[FloatArray]) -> list[FloatArray]:
+            return _triangles([np.vstack(both) for both in zip(first, second, strict=True)])
+
         with described(self.context, text):
-            found: FloatArray = self.blocks.map(lambda own: _triangles(function(own))).treeReduce(
-                lambda first, second: _triangles(np.concatenate([first, second], axis=1))
-            )
+            found: list[FloatArray] = self.blocks.map(
+                lambda block: _triangles(function(block))
+            ).treeReduce(merged)
         return found
 
     def each(
@@ -136,11 +138,5 @@ def _larger(first: Sums, second: Sums) -> Sums:
     return tuple(np.maximum(a, b) for a, b in zip(first, second, strict=True))
 
 
-def _triangles(rows: FloatArray) -> FloatArray:
-    """Triangle of each part, padded with rows of zeros."""
-    n_columns = rows.shape[2]
-    out = np.zeros((len(rows), n_columns, n_columns))
-    for part, own in enumerate(rows):
-        found = np.asarray(np.linalg.qr(own, mode="r"))
-        out[part, : len(found)] = found
-    return out
+def _triangles(parts: list[FloatArray]) -> list[FloatArray]:
+    return [np.asarray(np.linalg.qr(part, mode="r")) if len(part) else part for part in parts]

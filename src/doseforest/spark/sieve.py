@@ -1,32 +1,35 @@
-"""The orthogonal correction on a cluster; its steps are those of `corrections.orthogonal`."""
+"""The orthogonal correction on a cluster: how `corrections.orthogonal` fits and grows there."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.dose_basis import FittedBasis
-from doseforest.engine.forest import Forest
-from doseforest.estimator.corrections.dose_shapes import DoseShape
-from doseforest.estimator.corrections.orthogonal import SEED_STEP
+from doseforest.engine.forest import Forest, UnseenRowsWarning
+from doseforest.estimator.corrections.dose_shapes import FUNCTIONS
+from doseforest.estimator.corrections.orthogonal import SEED_STEP, GrownForests, fit_rounds
 from doseforest.estimator.corrections.projection import Projection
-from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection, SieveRound
-from doseforest.spark import sieve_rows as columns
+from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, stack_blocks
+from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
+from doseforest.estimator.corrections.sieve_rows import ADDED, CENTRED, CURVES, LEFT, leaf_channels
 from doseforest.spark.cluster_density import TOLD
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
-from doseforest.spark.cluster_units import Units
+from doseforest.spark.cluster_units import Units, fold_of
+from doseforest.spark.effective_rows import draw_queries, effective_rows
 from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
-from doseforest.spark.sieve_rows import Duals
-from doseforest.spark.sieve_stack import draw_queries, stack_forests
+
+STACK_SEED = 5  # of the folds on which the gain is measured
 
 
 @dataclass(slots=True, eq=False)
@@ -38,103 +41,94 @@ class SieveFit:
     basis: FittedBasis
     projection: Projection
     splits: BinnedFeatures  # the covariates
-    means: MeanFitter
+    mean_fitter: MeanFitter
     plan: ForestPlan  # of the forests of each leaf size
     leaf_sizes: tuple[int, ...]
     n_rounds: int
     nuisances: ForestWork
     report: GrowthReport = field(default_factory=GrowthReport)
     on_progress: Callable[[int], None] = lambda done: None
+    queries: FloatArray | None = None  # whose forest weights are looked at
 
     def fit(self) -> OrthogonalCorrection:
         """Fit all rounds; the units then have what they add, out of bag."""
         self._start()
-        shape, duals = self._shape()
-        queries = draw_queries(self.units)
-        rounds = [self._round(shape, duals, queries, number) for number in range(self.n_rounds)]
-        return OrthogonalCorrection(self.basis, self.projection, tuple(rounds))
+        self.queries = draw_queries(self.units)
+        orders = getattr(self.basis, "orders", None)
+        rounds = fit_rounds(self.units, self, self.n_rounds, orders)
+        return OrthogonalCorrection(self.basis, self.projection, rounds)
+
+    def means(self, targets: Callable[[RowBlock], FloatArray]) -> Callable[[RowBlock], FloatArray]:
+        """Means of targets given the covariates, out of fold."""
+        return self._means(targets, "residuals")
+
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+        """Grow the forests of a round side by side."""
+        forests = at_once(lambda size: self._forest(number, size, scores), self.leaf_sizes)
+        # Sent for the rest of the fit: what a lost executor held is made anew from them.
+        sent = self.units.kept.send(self.units.context, tuple(forests))
+        assert self.queries is not None  # drawn before the rounds
+        n_effective = effective_rows(self.units, self.splits, forests, sent, self.queries)
+        return GrownForests(tuple(forests), self.leaf_sizes, tuple(n_effective), _OutOfBag(sent))
+
+    def stack(self) -> ShapeStack:
+        """Weigh the readings; folds are by hash."""
+        seed = self.units.seed + STACK_SEED
+
+        def folds(block: RowBlock) -> IntArray:
+            return fold_of(block.ids, N_FOLDS, seed)
+
+        return stack_blocks(self.units, folds)
 
     def _start(self) -> None:
         """Add functions of the dose, less their means given X, and the outcome model's curves."""
         units, basis, projection = self.units, self.basis, self.projection
-        means = self.means.fit(
-            lambda block: basis.evaluate(block.dose)[:, 1:], self.nuisances, "functions of the dose"
-        )
-        sent = units.kept.send(units.context, (means, self.outcomes.without))
+
+        def functions_of(block: RowBlock) -> FloatArray:
+            return basis.evaluate(block.dose)[:, 1:]
+
+        means = self._means(functions_of, "functions of the dose")
+        sent = units.kept.send(units.context, self.outcomes.without)
 
         def start(block: RowBlock) -> dict[str, FloatArray]:
-            means, without = sent.value
-            functions = basis.evaluate(block.dose)[:, 1:]
+            functions, without = functions_of(block), sent.value
             curves = by_fold(
                 without, block, lambda model, own, r: model.curves(own.numbers[r], projection.nodes)
             )
             return {
-                columns.FUNCTIONS: functions,
-                columns.CENTRED: functions - means.predict(block),
-                columns.CURVES: projection.coefficients(curves),
-                columns.LEFT: block.y - by_fold(without, block, observed),
-                columns.ADDED: np.zeros(functions.shape),
+                FUNCTIONS: functions,
+                CENTRED: functions - means(block),
+                CURVES: projection.coefficients(curves),
+                LEFT: block.y - by_fold(without, block, observed),
+                ADDED: np.zeros(functions.shape),
             }
 
         units.add("curves of the outcome model", start, dropped=(TOLD,))
 
-    def _shape(self) -> tuple[DoseShape, Duals]:
-        """What kind of functions there are, and their duals."""
+    def _means(
+        self, targets: Callable[[RowBlock], FloatArray], what: str
+    ) -> Callable[[RowBlock], FloatArray]:
+        fitted = self.mean_fitter.fit(targets, self.nuisances, what)
+        sent = self.units.kept.send(self.units.context, fitted)
 
-        def sums(block: RowBlock) -> tuple[Any, ...]:
-            weights, functions = block.row_weights, block[columns.FUNCTIONS]
-            return (
-                weights.sum(),
-                weights @ functions,
-                (functions * weights[:, None]).T @ functions,
-                weights @ (functions != 0),
-                (~np.isin(functions, (0.0, 1.0))).sum(axis=0),
-            )
+        def predicted(block: RowBlock) -> FloatArray:
+            means: FloatArray = sent.value.predict(block)
+            return means
 
-        text = "moments of the functions of the dose"
-        weight, total, products, active, others = self.units.add_up(text, sums)
-        mean = total / weight
-        gram = products / weight - np.outer(mean, mean)
-        shape = DoseShape.of_moments(
-            is_indicator=others == 0,
-            variance=np.maximum(np.diag(gram), 0.0),
-            active=active / weight,
-            orders=getattr(self.basis, "orders", None),
-        )
-        return shape, Duals(mean, np.linalg.pinv(gram, hermitian=True))
+        return predicted
 
-    def _round(
-        self, shape: DoseShape, duals: Duals, queries: FloatArray, number: int
-    ) -> SieveRound:
-        units = self.units
-        means = self.means.fit(
-            lambda block: columns.residual(block)[:, None], self.nuisances, "residuals"
-        )
-        sent = units.kept.send(units.context, means)
-
-        def prepared(block: RowBlock) -> dict[str, FloatArray]:
-            left = columns.residual(block)
-            scores = columns.corrected(block) + duals.of(block[columns.FUNCTIONS]) * left[:, None]
-            return {
-                columns.TARGET: left - sent.value.predict(block)[:, 0],
-                columns.SCORES: scores,
-            }
-
-        units.add(f"round {number + 1}: residuals and scores", prepared)
-        forests = at_once(lambda size: self._grow(shape, size, number), self.leaf_sizes)
-        return stack_forests(units, self.splits, forests, self.leaf_sizes, shape, queries)
-
-    def _grow(self, shape: DoseShape, leaf_size: int, number: int) -> Forest:
-        n_used = shape.n_used(shape.split_order)
-        splits, deviation = self.splits, shape.deviation[:n_used]
+    def _forest(
+        self, number: int, leaf_size: int, scores: Callable[[RowBlock], FloatArray]
+    ) -> Forest:
+        splits = self.splits
 
         def forest_rows(block: RowBlock) -> ForestRows:
             return ForestRows(
                 bins=splits.of(block),
                 ids=block.ids,
                 weights=block.weights,
-                curves=block[columns.SCORES][:, :n_used] * deviation,
-                leaf_values=columns.leaf_channels(block),
+                curves=scores(block),
+                leaf_values=leaf_channels(block),
             )
 
         seed = (self.plan.seed + SEED_STEP * number + leaf_size) % 2**32
@@ -149,3 +143,18 @@ class SieveFit:
         self.report.add(report)
         self.on_progress(1)
         return forest
+
+
+@dataclass(frozen=True, slots=True)
+class _OutOfBag:
+    """Leaf channels of rows by the trees of forests on the executors that have not seen them."""
+
+    sent: Any  # broadcast of the forests
+
+    def __call__(self, block: RowBlock, place: int) -> FloatArray:
+        forest: Forest = self.sent.value[place]
+        if not len(block):  # a partition may be empty
+            return np.zeros((0, forest.leaf_sums.shape[1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenRowsWarning)  # they get the overall mean
+            return forest.average_oob(block.X, row_ids=block.ids, n_jobs=1)

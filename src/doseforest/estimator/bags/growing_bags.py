@@ -9,11 +9,12 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import group_codes
+from doseforest.data.row_blocks import OneBlock
 from doseforest.engine.curve_forest import CurveForest
 from doseforest.estimator.bags.bag_contrasts import mean_squares
 from doseforest.estimator.bags.noise_share import NoiseShare, bags_without, pool_shares
 from doseforest.estimator.bags.unit_bags import LEAST_SPREAD, UnitBags
-from doseforest.estimator.corrections.dose_shapes import DoseShape, dual_functions
+from doseforest.estimator.corrections.dose_shapes import FUNCTIONS, measure_functions
 from doseforest.estimator.corrections.moments import moment_channels
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.fit_plan import FitPlan
@@ -81,8 +82,10 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
         curves = projection.coefficients(
             outcome.curves_out_of_fold(rows.X, projection.nodes, plan.n_threads)
         )
-    shape = DoseShape.of(functions, rows.weights, getattr(plan.basis, "orders", None))
-    scores = curves + dual_functions(functions, rows.weights) * residual[:, None]
+    block = rows.block(outcome.folds, {FUNCTIONS: functions})
+    orders = getattr(plan.basis, "orders", None)
+    shape, duals = measure_functions(OneBlock(block, plan.n_folds), orders)
+    scores = curves + duals.of(functions) * residual[:, None]
     forest = CurveForest(**growth_of_bags(rows.n_rows, plan)).fit(
         rows.effect_features,
         shape.split_scores(scores),

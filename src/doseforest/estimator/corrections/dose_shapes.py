@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.data.row_blocks import RowBlock, RowBlocks, Sums
 
 SPLIT_ORDER = 3  # of the functions that trees split by, beside indicators
+FUNCTIONS = "functions"  # the column of functions of the dose, the constant left out
 JOINT_SPLIT_ORDER = 2  # the same where doses have several components: five functions of two
 
 
@@ -25,19 +27,6 @@ class DoseShape:
 
     @classmethod
     def of(
-        cls, functions: FloatArray, weights: FloatArray | None, orders: IntArray | None
-    ) -> DoseShape:
-        """Tell the shape; `orders` are those of all functions, where they are not 1, 2, …."""
-        mean = np.average(functions, axis=0, weights=weights)
-        return cls.of_moments(
-            is_indicator=np.asarray(np.isin(functions, (0.0, 1.0)).all(axis=0)),
-            variance=np.average((functions - mean) ** 2, axis=0, weights=weights),
-            active=np.average(functions != 0, axis=0, weights=weights),
-            orders=orders,
-        )
-
-    @classmethod
-    def of_moments(
         cls,
         *,
         is_indicator: NDArray[np.bool_],
@@ -68,10 +57,43 @@ class DoseShape:
         return sorted({*map(self.n_used, orders), len(self.deviation)})
 
 
-def dual_functions(functions: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Functions whose mean product with a curve is its coefficient: their own when orthonormal."""
-    offset = functions - np.average(functions, axis=0, weights=weights)
-    own = np.ones(len(functions)) if weights is None else weights
-    gram = (offset * own[:, None]).T @ offset / own.sum()
-    dual: FloatArray = offset @ np.linalg.pinv(gram, hermitian=True)
-    return dual
+@dataclass(frozen=True, slots=True, eq=False)
+class Duals:
+    """Functions whose mean product with a curve is its coefficient."""
+
+    mean: FloatArray  # (n_functions,) of the functions of the dose
+    inverse: FloatArray  # (n_functions, n_functions) of their covariances
+
+    def of(self, functions: FloatArray) -> FloatArray:
+        """Dual functions of rows: their own when functions are orthonormal."""
+        return (functions - self.mean) @ self.inverse
+
+
+def measure_functions(blocks: RowBlocks, orders: IntArray | None) -> tuple[DoseShape, Duals]:
+    """The shape of the functions in the column `FUNCTIONS`, and their duals.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    orders : array of int, optional
+        Orders of all functions, where they are not 1, 2, ….
+    """
+
+    def first(block: RowBlock) -> Sums:
+        weights, functions = block.row_weights, block[FUNCTIONS]
+        total = (functions * weights[:, None]).sum(axis=0)
+        active = ((functions != 0) * weights[:, None]).sum(axis=0)
+        return weights.sum(), total, active, (~np.isin(functions, (0.0, 1.0))).sum(axis=0)
+
+    weight, total, active, others = blocks.add_up("means of the functions of the dose", first)
+    mean = total / weight
+
+    def second(block: RowBlock) -> Sums:
+        weights, offset = block.row_weights[:, None], block[FUNCTIONS] - mean
+        return (offset**2 * weights).sum(axis=0), (offset * weights).T @ offset
+
+    squares, products = blocks.add_up("products of the functions of the dose", second)
+    shape = DoseShape.of(
+        is_indicator=others == 0, variance=squares / weight, active=active / weight, orders=orders
+    )
+    return shape, Duals(mean, np.linalg.pinv(products / weight, hermitian=True))

@@ -9,27 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.stopwatch import Stopwatch
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.engine.curve_forest import CurveForest
-from doseforest.estimator.corrections.dose_shapes import DoseShape, dual_functions
+from doseforest.engine.forest import Forest
+from doseforest.estimator.corrections.dose_shapes import FUNCTIONS, DoseShape, measure_functions
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
-from doseforest.estimator.corrections.moments import moment_channels
 from doseforest.estimator.corrections.projection import fit_projection
-from doseforest.estimator.corrections.shape_stack import ShapeStack, stack_shapes
+from doseforest.estimator.corrections.shape_stack import SHAPES, TARGET, ShapeStack, stack_shapes
 from doseforest.estimator.corrections.sieve_forests import (
     OrthogonalCorrection,
-    Reading,
     SieveForest,
     SieveRound,
     sieve_curves,
 )
 from doseforest.estimator.corrections.sieve_readings import offset_readings, plain_readings
+from doseforest.estimator.corrections.sieve_rows import (
+    ADDED,
+    CENTRED,
+    CURVES,
+    LEFT,
+    SCORES,
+    corrected,
+    leaf_channels,
+    measure_everyone,
+    residual,
+)
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.cross_fitting import CrossFittedOutcome
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
@@ -48,6 +59,125 @@ class OrthogonalSettings:
     growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
     seed: int = 0
     stack: Callable[..., ShapeStack] = stack_shapes  # weighs the candidates
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GrownForests:
+    """The forests of a round, one for each leaf size."""
+
+    forests: tuple[Forest, ...]
+    leaf_sizes: tuple[int, ...]
+    n_effective: tuple[float, ...]  # rows that a query averages over
+    # Leaf channels of the rows of a block, by the trees of one forest that have not seen them.
+    out_of_bag: Callable[[RowBlock, int], FloatArray]
+
+
+class SieveWork(Protocol):
+    """What depends on where the rows are: how means are fitted and forests grown."""
+
+    def means(self, targets: Callable[[RowBlock], FloatArray]) -> Callable[[RowBlock], FloatArray]:
+        """Fit means of targets given the covariates; returns those of a block, cross-fitted."""
+
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+        """Grow the forests of a round, which split by scores."""
+
+    def stack(self) -> ShapeStack:
+        """Weigh the column `SHAPES`."""
+
+
+def fit_rounds(
+    blocks: RowBlocks,
+    work: SieveWork,
+    n_rounds: int,
+    orders: IntArray | None,
+    n_threads: int = 1,
+    stopwatch: Stopwatch | None = None,
+) -> tuple[SieveRound, ...]:
+    """Fit all rounds; the column `ADDED` then has what they add to the rows, out of bag.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        With the columns `FUNCTIONS`, `CENTRED`, `CURVES`, `LEFT` and `ADDED`, the last of zeros.
+    work : SieveWork
+    orders : array of int, optional
+        Of the functions of the dose, where they are not 1, 2, ….
+    """
+    stopwatch = Stopwatch() if stopwatch is None else stopwatch
+    shape, duals = measure_functions(blocks, orders)
+
+    def fitted(number: int) -> SieveRound:
+        means = work.means(lambda block: residual(block)[:, None])
+
+        def prepared(block: RowBlock) -> dict[str, FloatArray]:
+            left = residual(block)
+            return {
+                TARGET: left - means(block)[:, 0],
+                SCORES: corrected(block) + duals.of(block[FUNCTIONS]) * left[:, None],
+            }
+
+        blocks.add(f"round {number + 1}: residuals and scores", prepared)
+        # Their squared distance is about that of the curves, on average over the doses.
+        grown = work.grow(number, lambda block: shape.split_scores(block[SCORES]))
+        with stopwatch("leaves"):
+            return _stacked(blocks, work, shape, grown, n_threads)
+
+    return tuple(fitted(number) for number in range(n_rounds))
+
+
+def _stacked(
+    blocks: RowBlocks, work: SieveWork, shape: DoseShape, grown: GrownForests, n_threads: int
+) -> SieveRound:
+    """Weigh every reading of every forest, and add what they add to the rows, out of bag."""
+    everyone = measure_everyone(blocks)
+    spread = everyone.spread / shape.active
+    readings = [offset_readings(shape, spread, blocks.n_rows, "everyone")]
+    for leaf_size, n_rows in zip(grown.leaf_sizes, grown.n_effective, strict=True):
+        label = f"leaves of {leaf_size}"
+        offsets = offset_readings(shape, spread, n_rows, label)
+        readings.append([*offsets, *plain_readings(shape, label)])
+    out_of_bag = grown.out_of_bag  # without the forests, which are sent to executors once
+
+    def averages(block: RowBlock, place: int) -> FloatArray:
+        return everyone.without(block) if place == 0 else out_of_bag(block, place - 1)
+
+    def shapes(block: RowBlock) -> dict[str, FloatArray]:
+        columns, curves = [], corrected(block)
+        for place, own in enumerate(readings):
+            channels = averages(block, place)
+            for reading in own:
+                added = reading.added(channels, curves, n_threads)
+                columns.append((block[CENTRED] * added).sum(axis=1))
+        return {SHAPES: np.stack(columns, axis=1)}
+
+    blocks.add("shapes of the corrections, out of bag", shapes)
+    stack = work.stack()
+    shares = iter(stack.shares.tolist())
+    used = [
+        [(reading, share) for reading in own if (share := next(shares)) > 0] for own in readings
+    ]
+
+    def added_up(block: RowBlock) -> dict[str, FloatArray]:
+        total, curves = np.zeros(block[ADDED].shape), corrected(block)
+        for place, own in enumerate(used):
+            if not own:
+                continue
+            channels = averages(block, place)
+            for reading, share in own:
+                total += share * reading.added(channels, curves, n_threads)
+        return {ADDED: block[ADDED] + total}
+
+    blocks.add("curves as corrected, out of bag", added_up, dropped=(SHAPES,))
+    constant, nothing = np.zeros(len(spread)), np.zeros((1, len(spread)))
+    for reading, share in used[0]:
+        constant += share * reading.added(everyone.channels[None], nothing, n_threads)[0]
+    forests = tuple(
+        SieveForest(forest, *map(tuple, zip(*own, strict=True)))
+        for forest, own in zip(grown.forests, used[1:], strict=True)
+        if own
+    )
+    names = tuple(reading.name for own in readings for reading in own)
+    return SieveRound(forests, constant, stack, names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,129 +237,78 @@ def fit_orthogonal(
     functions = basis.evaluate(rows.dose)[:, 1:]
     if treatment_means is None:
         treatment_means = means_of(functions, rows.treatment_columns, settings.treatment_model)
-    centred = functions - treatment_means
-    dual = dual_functions(functions, rows.weights)
-    shape = DoseShape.of(functions, rows.weights, getattr(basis, "orders", None))
     projection = fit_projection(basis, rows.dose, rows.weights)
     with stopwatch("curves"):
         curves = projection.coefficients(
             outcome.curves_out_of_fold(rows.X, projection.nodes, n_threads)
         )
-    added = np.zeros(curves.shape)
-    rounds = []
-    for number in range(settings.n_rounds):
-        residual = rows.y - outcome.observed - (functions * added).sum(axis=1)
-        sums = _Sums(
-            shape=shape,
-            centred=centred,
-            target=residual - means_of(residual[:, None])[:, 0],
-            curves=curves + added,
-            scores=curves + added + dual * residual[:, None],
-        )
-        grown = []
-        for leaf_size in settings.leaf_sizes:
-            seed = settings.seed + SEED_STEP * number + leaf_size
-            grown.append(_grow(rows, sums, leaf_size, seed, settings.growth))
-            stopwatch.add(grown[-1].seconds_)
-            on_progress(1)
-        with stopwatch("leaves"):
-            own_round, own_added = _stack_forests(rows, sums, grown, settings.stack, n_threads)
-        rounds.append(own_round)
-        added = added + own_added
+    columns = {
+        FUNCTIONS: functions,
+        CENTRED: functions - treatment_means,
+        CURVES: curves,
+        LEFT: rows.y - outcome.observed,
+        ADDED: np.zeros(curves.shape),
+    }
+    blocks = OneBlock(rows.block(outcome.folds, columns), int(outcome.folds.max()) + 1)
+    work = _LocalWork(rows, blocks, settings, means_of, stopwatch, on_progress)
+    orders = getattr(basis, "orders", None)
+    rounds = fit_rounds(blocks, work, settings.n_rounds, orders, n_threads, stopwatch)
     return FittedCorrection(
-        correction=OrthogonalCorrection(basis, projection, tuple(rounds)),
-        added=AddedSieve(basis, added),
+        correction=OrthogonalCorrection(basis, projection, rounds),
+        added=AddedSieve(basis, blocks.block[ADDED]),
         report=tuple(own.report() for own in rounds),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sums:
-    """What the rows of a round bring, functions of the dose without the constant."""
+class _LocalWork:
+    """Means by boosting and forests of all rows at once."""
 
-    shape: DoseShape
-    centred: FloatArray  # (n_rows, n_functions) functions of the dose less their means given X
-    target: FloatArray  # (n_rows,) residual of the current curves less its mean given X
-    curves: FloatArray  # (n_rows, n_functions) coefficients of the current curves
-    scores: FloatArray  # (n_rows, n_functions) the same plus dual functions times residual
+    rows: TrainingRows
+    blocks: OneBlock
+    settings: OrthogonalSettings
+    means_of: Callable[[FloatArray], FloatArray]
+    stopwatch: Stopwatch
+    on_progress: Callable[[int], None]
 
-    @property
-    def channels(self) -> FloatArray:
-        """What leaves add up: packed moments, then scores."""
-        return np.hstack([moment_channels(self.centred, self.target), self.scores])
+    def means(self, targets: Callable[[RowBlock], FloatArray]) -> Callable[[RowBlock], FloatArray]:
+        means = self.means_of(targets(self.blocks.block))
+        return lambda block: means
 
-    @property
-    def split_scores(self) -> FloatArray:
-        """Scores whose squared distance is about that of the curves, on average over the doses."""
-        return self.shape.split_scores(self.scores)
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+        grown = []
+        for leaf_size in self.settings.leaf_sizes:
+            seed = self.settings.seed + SEED_STEP * number + leaf_size
+            grown.append(self._forest(scores, leaf_size, seed))
+            self.stopwatch.add(grown[-1].seconds_)
+            self.on_progress(1)
+        X = self.rows.effect_features
+        return GrownForests(
+            forests=tuple(forest.forest_ for forest in grown),
+            leaf_sizes=self.settings.leaf_sizes,
+            n_effective=tuple(effective_rows(forest, X) for forest in grown),
+            out_of_bag=lambda block, place: grown[place].average_oob(X),
+        )
 
+    def stack(self) -> ShapeStack:
+        block, rows = self.blocks.block, self.rows
+        weights = rows.leaf_weights
+        return self.settings.stack(block[SHAPES], block[TARGET], weights=weights, clusters=rows.ids)
 
-def _grow(
-    rows: TrainingRows, sums: _Sums, leaf_size: int, seed: int, growth: Mapping[str, Any]
-) -> CurveForest:
-    """Grow a forest on the first coefficients of the doubly robust curves."""
-    forest = CurveForest(min_node_size=leaf_size, random_state=seed % 2**32, **growth)
-    return forest.fit(
-        rows.effect_features,
-        sums.split_scores,
-        leaf_channels=sums.channels,
-        sample_weight=rows.weights,
-        groups=rows.ids,
-        grows=rows.grows,
-    )
-
-
-def _stack_forests(
-    rows: TrainingRows,
-    sums: _Sums,
-    grown: list[CurveForest],
-    weigh: Callable[..., ShapeStack],
-    n_threads: int,
-) -> tuple[SieveRound, FloatArray]:
-    """Weigh every reading of every forest; also what they add to the rows, out of bag."""
-    spread = rows.leaf_mean(sums.centred**2) / sums.shape.active
-    overall = rows.leaf_mean(sums.channels)[None]
-    readings = [offset_readings(sums.shape, spread, rows.n_rows, "everyone")]
-    for forest in grown:
-        label = f"leaves of {forest.min_node_size}"
-        n_effective = effective_rows(forest, rows.effect_features)
-        offsets = offset_readings(sums.shape, spread, n_effective, label)
-        readings.append([*offsets, *plain_readings(sums.shape, label)])
-
-    def averages(forest: CurveForest | None) -> FloatArray:
-        if forest is None:
-            return rows.leaf_means_without(sums.channels)
-        return forest.average_oob(rows.effect_features)
-
-    sources: list[tuple[CurveForest | None, list[Reading]]]
-    sources = list(zip([None, *grown], readings, strict=True))
-    shapes = []
-    for source, own in sources:
-        out_of_bag = averages(source)
-        for reading in own:
-            added = reading.added(out_of_bag, sums.curves, n_threads)
-            shapes.append((sums.centred * added).sum(axis=1))
-    stack = weigh(
-        np.stack(shapes, axis=1), sums.target, weights=rows.leaf_weights, clusters=rows.ids
-    )
-    total = np.zeros(sums.curves.shape)
-    constant = np.zeros(len(spread))
-    forests = []
-    shares = iter(stack.shares.tolist())
-    for source, own in sources:
-        used = [(reading, share) for reading in own if (share := next(shares)) > 0]
-        if not used:
-            continue
-        out_of_bag = averages(source)
-        for reading, share in used:
-            total += share * reading.added(out_of_bag, sums.curves, n_threads)
-        if source is None:
-            for reading, share in used:
-                constant += share * reading.added(overall, sums.curves[:1], n_threads)[0]
-        else:
-            forests.append(SieveForest(source.forest_, *map(tuple, zip(*used, strict=True))))
-    names = tuple(reading.name for own in readings for reading in own)
-    return SieveRound(tuple(forests), constant, stack, names), total
+    def _forest(
+        self, scores: Callable[[RowBlock], FloatArray], leaf_size: int, seed: int
+    ) -> CurveForest:
+        """Grow a forest on the first coefficients of the doubly robust curves."""
+        rows, block, growth = self.rows, self.blocks.block, self.settings.growth
+        forest = CurveForest(min_node_size=leaf_size, random_state=seed % 2**32, **growth)
+        return forest.fit(
+            rows.effect_features,
+            scores(block),
+            leaf_channels=leaf_channels(block),
+            sample_weight=rows.weights,
+            groups=rows.ids,
+            grows=rows.grows,
+        )
 
 
 def effective_rows(forest: CurveForest, X: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 
+SHAPES = "shapes"  # (n_rows, n_candidates) what candidates add to the outcome, out of bag
+TARGET = "target"  # (n_rows,) what corrected curves leave, less its mean given the covariates
 N_FOLDS = 5  # of rows left out when the gain is measured
 _FIRM = 1e4  # how firmly the shares are held to add up to 1
 
@@ -70,27 +73,65 @@ def stack_shapes(
     >>> stack_shapes(shapes, target).shares.round(1)
     array([0.8, 0. ])
     """
-    root = np.ones(len(target)) if weights is None else np.sqrt(weights)
-    system = np.column_stack([shapes, target]) * root[:, None]
-    folds = (np.arange(len(target)) if clusters is None else clusters) % N_FOLDS
+    ids = np.arange(len(target)) if clusters is None else clusters
+    columns = {SHAPES: shapes, TARGET: target}
+    rows = RowBlock(np.empty((len(ids), 0)), target, target, weights, ids, ids % N_FOLDS, columns)
+    return stack_blocks(OneBlock(rows, N_FOLDS), lambda block: block.folds)
+
+
+def stack_blocks(blocks: RowBlocks, folds_of: Callable[[RowBlock], IntArray]) -> ShapeStack:
+    """Stack the columns `SHAPES` for the column `TARGET`, see `stack_shapes`.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    folds_of : callable
+        Folds 0 to `N_FOLDS` - 1 of the rows on which the gain is measured.
+    """
+
+    def systems(block: RowBlock) -> list[FloatArray]:
+        folds, root = folds_of(block), np.sqrt(block.leaf_weights)
+        system = np.column_stack([block[SHAPES], block[TARGET]]) * root[:, None]
+        return [system[folds == fold] for fold in range(N_FOLDS)]
+
     # The triangle of a QR factorisation has the same least squares problem in a few rows.
-    triangles = [np.linalg.qr(system[folds == fold], mode="r") for fold in range(N_FOLDS)]
+    triangles = blocks.triangles("stack the corrections", systems)
     shares = shares_up_to_one(triangles)
-    gain = np.empty(len(target))
-    for fold in range(N_FOLDS):
-        own = folds == fold
-        others = shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
-        gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others) ** 2
-    t_value = _t_value(gain * root**2, clusters)
+    others = [
+        shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
+        for fold in range(N_FOLDS)
+    ]
+
+    def gains(block: RowBlock) -> FloatArray:
+        """What each group gains by shares that it had no say in."""
+        shapes, target, folds = block[SHAPES], block[TARGET], folds_of(block)
+        gain = np.empty(len(block))
+        for fold in range(N_FOLDS):
+            own = folds == fold
+            gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others[fold]) ** 2
+        weighted = gain * np.sqrt(block.leaf_weights) ** 2
+        return np.asarray(np.bincount(block.groups, weighted), np.float64)
+
+    def first(block: RowBlock) -> Sums:
+        gain, weights = gains(block), np.sqrt(block.leaf_weights) ** 2
+        return len(gain), gain.sum(), weights.sum(), (block[TARGET] ** 2 * weights).sum()
+
+    text = "gain of the corrections on rows left out"
+    n_groups, total, weight, square = blocks.add_up(text, first)
+    mean = total / n_groups
+    (squares,) = blocks.add_up(text, lambda block: (((gains(block) - mean) ** 2).sum(),))
+    spread = np.sqrt(squares / max(n_groups - 1, 1)) * np.sqrt(n_groups)
+    t_value = float(total / spread) if spread > 0 else 0.0
     strength = max(0.0, 1.0 - 1.0 / t_value**2) if t_value > 0 else 0.0
     shares = strength * shares
-    left = (target - shapes @ shares) ** 2
+    rows = np.vstack(triangles)
+    left = rows[:, -1] - rows[:, :-1] @ shares
     return ShapeStack(
         shares=shares,
         strength=strength,
         t_value=t_value,
-        risk=float(np.average(target**2, weights=root**2)),
-        corrected_risk=float(np.average(left, weights=root**2)),
+        risk=float(square / weight),
+        corrected_risk=float((left**2).sum() / weight),
     )
 
 
@@ -107,9 +148,3 @@ def shares_up_to_one(triangles: Sequence[Any]) -> FloatArray:
     bordered = np.vstack([columns, np.full((1, columns.shape[1]), firm)])
     shares, _ = nnls(bordered, np.append(target, firm))
     return np.asarray(shares / max(shares.sum(), 1.0))
-
-
-def _t_value(gain: FloatArray, clusters: IntArray | None) -> float:
-    sums = gain if clusters is None else np.bincount(clusters, weights=gain)
-    spread = float(sums.std(ddof=1)) * np.sqrt(len(sums))
-    return float(sums.sum()) / spread if spread > 0 else 0.0
