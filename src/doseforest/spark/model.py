@@ -27,6 +27,7 @@ from doseforest.spark.frame_columns import (
     treatment_parameter,
 )
 from doseforest.spark.frame_input import without_pandas_warning
+from doseforest.spark.local_only import local_answer
 from doseforest.spark.params import ANSWERS, INPUTS, TableOfParams
 from doseforest.spark.persistence import ForestReader, ForestWriter
 from doseforest.spark.scoring import STRUCT, answers, served
@@ -54,6 +55,11 @@ class SparkCausalForestModel(
         self._forest = forest
         self._summary = summary
         self._sent: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        instead = None if name.startswith("_") else local_answer(name)
+        hint = "" if instead is None else f", which the local estimator has: {instead}"
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{hint}.")
 
     @staticmethod
     def fromLocal(forest: Any, **params: Any) -> SparkCausalForestModel:  # noqa: N802

@@ -12,6 +12,7 @@ from doseforest.doses.bases.dose_basis import BASES
 from doseforest.doses.vectors import MAX_COMPONENTS
 from doseforest.spark.cluster_outcome import OUTCOME_MODELS
 from doseforest.spark.engine import MODES
+from doseforest.spark.local_only import local_value, refuse_parameter
 
 CORRECTIONS = ("orthogonal", "none")
 JOINT_BASES = ("tensor", "arms")  # of several components
@@ -180,8 +181,9 @@ class TableOfParams(Params):  # type: ignore[misc]
         self._setDefault(
             **{name: own.default for name, own in self.TABLE.items() if own.default is not None}
         )
-        for name in given:
+        for name, value in given.items():
             if name not in self.TABLE:
+                refuse_parameter(name, value)
                 raise TypeError(
                     f"{type(self).__name__} must be given parameters that it has. Got {name!r} "
                     f"instead of one of {', '.join(self.TABLE)}."
@@ -211,7 +213,7 @@ class TableOfParams(Params):  # type: ignore[misc]
         if not own.holds(found):
             raise ValueError(
                 f"The {name!r} parameter of {type(self).__name__} must be {own.rule}. "
-                f"Got {found!r} instead."
+                f"Got {found!r} instead{local_value(name, found)}."
             )
         return found
 
