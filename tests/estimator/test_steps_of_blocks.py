@@ -23,7 +23,7 @@ from doseforest.estimator.corrections.sieve_rows import (
 from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms
 from doseforest.nuisance.outcome.knot_search import knot_edges
 from doseforest.nuisance.outcome.spline_core import choose_terms
-from doseforest.nuisance.outcome.spline_design import Design
+from doseforest.nuisance.outcome.spline_design import SplineDesign
 from many_blocks import ManyBlocks
 
 N, FOLDS = 600, 3
@@ -124,7 +124,7 @@ def test_a_spline_core_of_many_blocks_is_that_of_one(without_folds):
     terms = fit_covariate_terms(block.X)
     basis = Spline().fit(block.dose, block.weights)
     knots = [knot_edges(column) for column in terms.standardised(block.X).T]
-    design = Design(block.X, block.dose, terms, basis)
+    design = SplineDesign(block.X, block.dose, terms, basis)
     one, many = (
         choose_terms(blocks, design, knots, 0.5, without_folds=without_folds)
         for blocks in (OneBlock(block, FOLDS), ManyBlocks.split(block, FOLDS))

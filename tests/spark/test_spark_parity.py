@@ -50,34 +50,34 @@ def test_a_parameter_of_the_local_estimator_alone_is_refused_with_a_cure(name):
 
 @needs_spark
 def test_the_estimator_says_how_spark_names_a_parameter(spark):
-    from doseforest.spark import GeneralizedCausalForest as SparkForest
+    from doseforest.spark import SparkCausalForest
 
     for local, own in COUNTERPARTS.items():
-        assert SparkForest().hasParam(own)
+        assert SparkCausalForest().hasParam(own)
         if local != own:
             with pytest.raises(TypeError, match=rf"'{local}' .* given as '{own}' on Spark"):
-                SparkForest(**{local: 7})
+                SparkCausalForest(**{local: 7})
     with pytest.raises(TypeError, match=r"'honesty' .* left out on Spark, .* 'swap' instead: fit"):
-        SparkForest(honesty="swap")
+        SparkCausalForest(honesty="swap")
     with pytest.raises(TypeError, match=r"must be given parameters that it has. Got 'trees'"):
-        SparkForest(trees=7)
+        SparkCausalForest(trees=7)
 
 
 @needs_spark
 def test_a_value_of_the_local_estimator_alone_is_refused_with_a_cure(spark):
-    from doseforest.spark import GeneralizedCausalForest as SparkForest
+    from doseforest.spark import SparkCausalForest
 
     with pytest.raises(ValueError, match=r"one of 'orthogonal', 'none'. Got 'paper' .* fit with"):
-        SparkForest(correction="paper").value("correction")
+        SparkCausalForest(correction="paper").value("correction")
     with pytest.raises(ValueError, match=r"Got 'paper ' instead\.$"):
-        SparkForest(correction="paper ").value("correction")
+        SparkCausalForest(correction="paper ").value("correction")
 
 
 @needs_spark
 def test_the_model_says_where_the_answers_of_the_local_estimator_are(spark):
-    from doseforest.spark import GeneralizedCausalForestModel
+    from doseforest.spark import SparkCausalForestModel
 
-    model = GeneralizedCausalForestModel()
+    model = SparkCausalForestModel()
     for name, told in {
         "elasticity": r"call toLocal\(\).elasticity",
         "overlap_report": r"use overlapReport\(\)",

@@ -13,7 +13,7 @@ from doseforest.estimator.effect_forest import EffectForest
 
 FIT_LOCALLY = (
     "fit with doseforest.GeneralizedCausalForest on one machine, and score frames with "
-    "GeneralizedCausalForestModel.fromLocal"
+    "SparkCausalForestModel.fromLocal"
 )
 
 # Parameters, and arguments of fit, that have another name on Spark.
