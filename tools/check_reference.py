@@ -54,7 +54,6 @@ RULES_OF_FULFILLED = RULES - {"PR01", "RT01"}
 NOT_YET = (
     "doseforest.base",
     "doseforest.estimator",
-    "doseforest.evaluation",
     "doseforest.inference",
     "doseforest.pricing.experiments",
     "doseforest.pricing.market",

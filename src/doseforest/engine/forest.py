@@ -128,7 +128,18 @@ class Forest(ForestViews):
         return self.leaf_curve.solve(averages, self.fallback, n_threads)
 
     def curves(self, X: FloatArray) -> FloatArray:
-        """Curve of each checked row, shape (n_rows, n_doses); categories are codes."""
+        """Predict the curve of each row of a checked table.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Features in the order of the training table, categories as codes.
+
+        Returns
+        -------
+        array of shape (n_rows, n_doses)
+            The curves.
+        """
         n_threads = thread_count(None) if len(X) > 1 else 1
         averages = np.empty((len(X), self.leaf_sums.shape[1]))
         n_trees = np.empty(len(X), np.int32)

@@ -22,7 +22,14 @@ from doseforest.inference.judged_rows import training_rows_judged
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DoseScores:
-    """Scores at several doses.
+    """Scores at several doses: their means estimate average outcomes, as if all rows had that dose.
+
+    Attributes
+    ----------
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        The doses.
+    values : array of shape (n_rows, n_doses)
+        Score of each row at each dose.
 
     Examples
     --------
@@ -38,17 +45,41 @@ class DoseScores:
     array([4. , 0.5])
     """
 
-    doses: FloatArray  # (n_doses,) or (n_doses, n_components)
+    doses: FloatArray  # (n_doses,)
     values: FloatArray  # (n_rows, n_doses)
 
     def contrast(self, dose: Any, baseline: Any = 0.0) -> FloatArray:
-        """Scores of the effect of one of the doses against another, shape (n_rows,)."""
+        """Scores of the effect of one of the doses against another.
+
+        Parameters
+        ----------
+        dose : dose
+            One of the doses.
+        baseline : dose, default=0.0
+            Another one.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The differences.
+        """
         places = self._place(dose, "dose"), self._place(baseline, "baseline")
         difference: FloatArray = self.values[:, places[0]] - self.values[:, places[1]]
         return difference
 
     def at(self, doses: Any) -> DoseScores:
-        """The scores at some of the doses, in their order."""
+        """The scores at some of the doses.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,) or (n_doses, n_components)
+            Some of the doses, in the order that you want.
+
+        Returns
+        -------
+        DoseScores
+            Theirs.
+        """
         asked = np.asarray(doses, np.float64)
         return DoseScores(asked, self.values[:, [self._place(dose, "doses") for dose in asked]])
 
@@ -66,17 +97,30 @@ class DoseScores:
 def randomised_scores(
     y: Any, treatment: Any, doses: Any, *, propensity: Any = None, sample_weight: Any = None
 ) -> DoseScores:
-    """Scores of an experiment: mean of the arm, plus the weighted residual of its own rows.
+    """Scores of an experiment: mean of the arm, plus the weighted residual of its rows.
 
     Parameters
     ----------
     y : array of shape (n_rows,)
+        Outcomes.
     treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Doses, drawn at random.
     doses : array of shape (n_doses,) or (n_doses, n_components)
         Levels that rows had.
     propensity : array of shape (n_rows,) or dict, optional
-        Chance of each row's own dose, or of each dose; by default the share of rows that had it.
+        Chance of each row's dose, or of each dose; by default the share of rows that had it.
     sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+
+    Returns
+    -------
+    DoseScores
+        A score for each row and dose.
+
+    Examples
+    --------
+    >>> randomised_scores([1, 2, 3, 5], [0, 0, 1, 1], [0, 1]).values.mean(axis=0)
+    array([1.5, 4. ])
     """
     outcome = checked_columns(y, "y", len(np.asarray(y)), 1)[:, 0].astype(np.float64)
     columns = checked_columns(treatment, "treatment", len(outcome), MAX_COMPONENTS)
@@ -118,16 +162,40 @@ def robust_scores(
     """Doubly robust scores, from an outcome model and treatment weights cross-fitted on the rows.
 
     Right where either the outcome model or the weights are; for continuous doses, by local lines.
-    The rows must be others than those of the models that they judge, so that no model is judged
-    by its own outcome model. In experiments they are sharper than `randomised_scores`.
+    The rows must be others than those of the models that they score, so that no model is compared
+    with its own outcome model. In experiments they are sharper than `randomised_scores`.
 
     Parameters
     ----------
-    X, y, treatment, sample_weight, groups, categorical_features
-        As for `GeneralizedCausalForest.fit`.
+    X : table of shape (n_rows, n_features)
+        Features, as for `GeneralizedCausalForest.fit`.
+    y : array of shape (n_rows,)
+        Outcomes.
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
     doses : array of shape (n_doses,) or (n_doses, n_components)
-    density, outcome_model
-        Of `GeneralizedCausalForest`; `density` may hold what is known of the assignment.
+        Doses to score at.
+    density : str or density, default="auto"
+        Density of the dose given the features, as of `GeneralizedCausalForest`. Pass that of the
+        assignment where it is fixed by the experiment: weights are then exact.
+    outcome_model : "stack" or regressor, default="stack"
+        Model of the outcome, as of `GeneralizedCausalForest`. A single regressor is faster; what it
+        misses makes scores noisier.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    groups : array of shape (n_rows,), optional
+        Labels of rows that share a fold.
+    categorical_features : sequence of names or places, optional
+        Columns of codes, as in `CurveForest`.
+    random_state : int, default=0
+        Seed of the folds and the models.
+    n_jobs : int, optional
+        Threads; by default every core. Never changes the result.
+
+    Returns
+    -------
+    DoseScores
+        A score for each row and dose.
 
     Examples
     --------

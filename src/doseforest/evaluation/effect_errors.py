@@ -27,13 +27,34 @@ class EffectErrors:
     `rms`, `mae` and `sup` are of theta(t, x) = mu(t, x) - mu(baseline, x), over units and doses.
     The others are of the average dose-response curve, the mean of mu(t, x) over the units, over
     doses; unlike theta they see the level.
+
+    Attributes
+    ----------
+    rms : float
+        Root mean square error of theta.
+    mae : float
+        Mean absolute error of theta.
+    adrf_rms : float
+        Root mean square error of the average curve.
+    adrf_sup : float
+        Largest error of the average curve.
+    sup : float
+        Largest absolute error of theta over the doses, mean over units.
+
+    Examples
+    --------
+    >>> from doseforest.baselines import AverageCurve
+    >>> from doseforest.datasets import DESIGNS
+    >>> simulation = DESIGNS["linear"].draw(n=200, seed=0)
+    >>> effect_errors(AverageCurve(lambda doses: 0.0 * doses), simulation).rms > 1.0
+    True
     """
 
-    rms: float  # root mean square error of theta
-    mae: float  # mean absolute error of theta
-    adrf_rms: float  # root mean square error of the average curve
-    adrf_sup: float  # largest error of the average curve
-    sup: float  # largest absolute error of theta over the doses, mean over units
+    rms: float
+    mae: float
+    adrf_rms: float
+    adrf_sup: float
+    sup: float
 
 
 def curve_errors(
@@ -50,6 +71,11 @@ def curve_errors(
         Curves at the doses that count, each as much as the others.
     exact_baseline, estimated_baseline : array of shape (n_units,)
         The same curves at the baseline dose.
+
+    Returns
+    -------
+    EffectErrors
+        The errors.
 
     Examples
     --------
@@ -111,7 +137,12 @@ def effect_errors(
     doses : array of shape (n_doses,) or (n_units, n_doses), optional
         Doses to measure at; by default the interior ones of the simulation.
     baseline : float, optional
-        By default that of the simulation.
+        The dose that effects are against; by default that of the simulation.
+
+    Returns
+    -------
+    EffectErrors
+        The errors.
 
     Examples
     --------
@@ -137,6 +168,16 @@ def effect_errors(
 def simulation_mean(values: Any) -> Estimate:
     """Mean and standard error of one number per simulation.
 
+    Parameters
+    ----------
+    values : array of shape (n_simulations,)
+        The numbers, of at least two simulations.
+
+    Returns
+    -------
+    Estimate
+        The mean, with Student's degrees of freedom.
+
     Examples
     --------
     >>> mean = simulation_mean([1.0, 2.0, 3.0])
@@ -157,6 +198,16 @@ def paired_difference(first: Any, second: Any) -> Estimate:
     """Mean of first less second, simulation by simulation.
 
     What both share, the draw of the data, cancels: the standard error is that of the comparison.
+
+    Parameters
+    ----------
+    first, second : arrays of shape (n_simulations,)
+        A number per simulation, of the same simulations.
+
+    Returns
+    -------
+    Estimate
+        The mean difference, with Student's degrees of freedom.
 
     Examples
     --------

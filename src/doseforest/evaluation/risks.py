@@ -42,16 +42,48 @@ class EffectRisk(Estimate):
     """Mean squared error of a model's shape at the observed doses, noise included.
 
     Only differences mean something: `first.minus(second)` has the standard error of the comparison.
+
+    Attributes
+    ----------
+    value : float
+        The risk; less is better.
+    standard_error : float
+        Standard error of the risk.
+    degrees : float
+        Degrees of freedom of the standard error.
+    per_row : array of shape (n_rows,)
+        Squared errors.
+    weights : array of shape (n_rows,)
+        Weights of the rows, of sum 1.
+    clusters : array of int of shape (n_rows,)
+        Rows that are not independent share a number.
+
+    Examples
+    --------
+    >>> first = EffectRisk(1.0, 0.1, per_row=np.array([0.9, 1.1]), weights=np.full(2, 0.5),
+    ...                    clusters=np.arange(2))
+    >>> first.minus(first).value
+    0.0
     """
 
-    per_row: FloatArray  # (n_rows,) squared errors
-    weights: FloatArray  # (n_rows,) of sum 1
-    clusters: IntArray  # (n_rows,) rows that are not independent share a number
+    per_row: FloatArray  # (n_rows,)
+    weights: FloatArray  # (n_rows,)
+    clusters: IntArray  # (n_rows,)
 
     def minus(self, other: EffectRisk) -> EffectRisk:
         """Difference to another model's risk on the same rows, paired row by row.
 
         What both share, the noise of the outcomes, cancels.
+
+        Parameters
+        ----------
+        other : EffectRisk
+            Of the same yardstick.
+
+        Returns
+        -------
+        EffectRisk
+            The difference; below 0 where this model is better.
         """
         same = len(self.per_row) == len(other.per_row) and all(
             np.array_equal(own, others)
@@ -67,18 +99,45 @@ class EffectRisk(Estimate):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectYardstick:
-    """What curves are compared with on some rows; made by `fit_yardstick`, the same for all models.
+    """What curves are compared with on some rows, the same for all models; see `fit_yardstick`.
 
-    With T a row's dose and m, p estimates that its own outcome has no part in, a curve f is held
-    to y - m(X) by its shape f(T, X) - sum_k p_k(X) f(t_k, X).
+    With T a row's dose and m, p estimates in which its outcome has no part, a curve f is compared
+    with y - m(X) by its shape f(T, X) - sum_k p_k(X) f(t_k, X).
+
+    Attributes
+    ----------
+    X : table of shape (n_rows, n_features)
+        Features, as they were passed: models may want the names of columns.
+    dose : array of shape (n_rows,)
+        Observed doses.
+    target : array of shape (n_rows,)
+        Outcomes less their means given the covariates.
+    cells : array of shape (n_cells,)
+        Doses that stand for all.
+    chances : array of shape (n_rows, n_cells)
+        Chance of each of them given the covariates, of sum 1.
+    weights : array of shape (n_rows,)
+        Weights of the rows, of sum 1.
+    clusters : array of int of shape (n_rows,)
+        Rows that are not independent share a number.
+
+    Examples
+    --------
+    >>> from doseforest.baselines import AverageCurve
+    >>> dose = np.array([0.0, 1.0, 0.0, 1.0])  # drawn from two levels, with an effect of 2
+    >>> yardstick = EffectYardstick(
+    ...     X=np.zeros((4, 1)), dose=dose, target=2 * dose - 1, cells=np.array([0.0, 1.0]),
+    ...     chances=np.full((4, 2), 0.5), weights=np.full(4, 0.25), clusters=np.arange(4))
+    >>> yardstick.risk(AverageCurve(lambda t: 2 * t)).value
+    0.0
     """
 
-    X: Any  # (n_rows, n_features), as it was given: models may want the names of columns
+    X: Any  # (n_rows, n_features)
     dose: DoseArray  # (n_rows,)
-    target: FloatArray  # (n_rows,) outcome less its mean given the covariates
-    cells: DoseArray  # (n_cells,) doses that stand for all
-    chances: FloatArray  # (n_rows, n_cells) of each of them given the covariates, of sum 1
-    weights: FloatArray  # (n_rows,) of sum 1
+    target: FloatArray  # (n_rows,)
+    cells: DoseArray  # (n_cells,)
+    chances: FloatArray  # (n_rows, n_cells)
+    weights: FloatArray  # (n_rows,)
     clusters: IntArray  # (n_rows,)
 
     def risk(self, model: CurveModel) -> EffectRisk:
@@ -91,6 +150,11 @@ class EffectYardstick:
         ----------
         model : object with `dose_response(X, doses)`
             Fitted on other rows.
+
+        Returns
+        -------
+        EffectRisk
+            The risk with its standard error.
         """
         shape = self._curves(model, self.dose[:, None])[:, 0]
         shape -= (self.chances * self._curves(model, self.cells)).sum(axis=1)
@@ -123,7 +187,7 @@ def fit_yardstick(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> EffectYardstick:
-    """Fit on held-out rows what models of effects are judged by; they themselves have no part.
+    """Fit on held-out rows what models of effects are compared with; the models have no part in it.
 
     The chances of ten cells of the dose (or of each level, where there are few) and the mean
     outcome given the covariates come from boosting, cross-fitted on these rows. The mean outcome is
@@ -134,18 +198,28 @@ def fit_yardstick(
     Parameters
     ----------
     X : table of shape (n_rows, n_features)
+        Features.
     y : array of shape (n_rows,)
+        Outcomes.
     treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
     sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
     groups : array of shape (n_rows,), optional
         Rows of a group share a fold and are one draw in standard errors.
     categorical_features : sequence of names or places, optional
         Columns of codes; text and categorical columns of a frame need not be named.
     n_folds : int, default=4
+        Folds of the cross-fitting. More folds leave more rows to each fit, and take longer.
     random_state : int, default=0
-        Of the folds and of boosting.
+        Seed of the folds and of boosting.
     n_jobs : int, optional
         Threads; by default every core. Never changes the result.
+
+    Returns
+    -------
+    EffectYardstick
+        Its `risk` scores any number of models on the same rows.
 
     Examples
     --------
@@ -197,8 +271,36 @@ def effect_risk(
 ) -> EffectRisk:
     """R-risk of a fitted model on rows that it has not seen; less is better.
 
-    To compare several models fit one yardstick: `fit_yardstick` has the parameters, and
-    `yardstick.risk(model)` is this function.
+    To compare several models fit one yardstick with `fit_yardstick`: ``yardstick.risk(model)`` is
+    this function.
+
+    Parameters
+    ----------
+    model : object with `dose_response(X, doses)`
+        Fitted on other rows.
+    X : table of shape (n_rows, n_features)
+        Features.
+    y : array of shape (n_rows,)
+        Outcomes.
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    groups : array of shape (n_rows,), optional
+        Labels of rows that share a fold and are one draw in standard errors.
+    categorical_features : sequence of names or places, optional
+        Columns of codes; text and categorical columns of a frame need not be named.
+    n_folds : int, default=4
+        Folds of the yardstick. More folds leave more rows to each fit, and take longer.
+    random_state : int, default=0
+        Seed of the folds and of boosting.
+    n_jobs : int, optional
+        Threads; by default every core. Never changes the result.
+
+    Returns
+    -------
+    EffectRisk
+        The risk with its standard error.
 
     Examples
     --------
@@ -230,10 +332,10 @@ def effect_losses(
     y: FloatArray,
     y_mean_given_x: FloatArray,
 ) -> FloatArray:
-    """Loss of each row, shape (n_rows,): squared error of its curve's shape at its dose.
+    """Loss of each row: squared error of its curve's shape at its dose.
 
-    From the outcome and from the curve what the covariates explain is taken off, so that a curve
-    is judged by how it bends with the dose: a constant added to a unit's curve changes nothing.
+    From the outcome and from the curve what the covariates explain is taken off, so that only how
+    the curve bends with the dose counts: a constant added to a unit's curve changes nothing.
 
     Parameters
     ----------
@@ -243,6 +345,11 @@ def effect_losses(
         Mean of each row's curve over the doses that units like it have.
     y, y_mean_given_x : arrays of shape (n_rows,)
         Outcomes and their means given the covariates.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The losses.
 
     Examples
     --------

@@ -22,6 +22,22 @@ class RowEstimate(Estimate):
     The influences add up to about the error of the estimate: the sum of their squares (of their
     sums within groups) is its variance.
 
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    influence : array of shape (n_rows,)
+        Influence of each row; 0 where a row has no part.
+    clusters : array of int of shape (n_rows,), optional
+        Rows that are not independent share a number; by default all are independent.
+
+    Attributes
+    ----------
+    standard_error : float
+        By the influences.
+    degrees : float
+        Degrees of freedom of the standard error.
+
     Examples
     --------
     >>> y = np.array([1.0, 3.0, 5.0, 7.0])
@@ -34,10 +50,10 @@ class RowEstimate(Estimate):
     1.0
     """
 
-    standard_error: float = field(init=False)  # by the influences, see `influence_error`
+    standard_error: float = field(init=False)
     degrees: float = field(default=np.inf, init=False)
-    influence: FloatArray  # (n_rows,), 0 where a row has no part
-    clusters: IntArray | None = None  # (n_rows,) None: independent
+    influence: FloatArray  # (n_rows,)
+    clusters: IntArray | None = None  # (n_rows,)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "standard_error", influence_error(self.influence, self.clusters))
@@ -51,7 +67,18 @@ class RowEstimate(Estimate):
         return float(2 * ndtr(-abs(self.value) / error))
 
     def minus(self, other: RowEstimate) -> RowEstimate:
-        """Difference to another estimate from the same rows, paired row by row."""
+        """Difference to another estimate from the same rows, paired row by row.
+
+        Parameters
+        ----------
+        other : RowEstimate
+            The other estimate.
+
+        Returns
+        -------
+        RowEstimate
+            The difference, with the standard error of the comparison.
+        """
         same = len(self.influence) == len(other.influence) and _same(self.clusters, other.clusters)
         if not same:
             raise ValueError(
@@ -89,6 +116,20 @@ def mean_of_rows(
     values: FloatArray, weights: FloatArray | None = None, clusters: IntArray | None = None
 ) -> RowEstimate:
     """Weighted mean of one number per row.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows,)
+        The numbers.
+    weights : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    clusters : array of int of shape (n_rows,), optional
+        Rows that are not independent share a number; by default all are independent.
+
+    Returns
+    -------
+    RowEstimate
+        The mean with its standard error.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def select_model(
     """Fit candidates on some rows, compare them on others, and say who wins, if anybody.
 
     The best candidate wins when its paired difference to every other one is beyond noise (and,
-    for Qini scores, its own score beyond chance). That is a test at `level` that the winner is
+    for Qini scores, its score beyond chance). That is a test at `level` that the winner is
     truly the best, though the data have named it: two-sided comparisons with all others need no
     further correction (Gutmann and Maymi, 1987, for independent samples).
 
@@ -58,24 +58,29 @@ def select_model(
         fit; or functions of the places of training rows that return a fitted model, where fits
         need more of their rows than that.
     X : table of shape (n_rows, n_features)
+        Features.
     y : array of shape (n_rows,)
+        Outcomes.
     treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Doses.
     metric : {"qini", "budgeted_qini", "policy_value", "r_risk"}, default="qini"
         Mean Qini score over the doses; gain over budgets when the model decides; mean outcome
         less cost of the doses that look best; minus the R-risk.
-    doses, baseline
-        To judge effects at; by default the levels of the treatment against 0.
+    doses : array of shape (n_doses,) or (n_doses, n_components), optional
+        Doses to compare with the baseline; by default the levels of the treatment.
+    baseline : dose, default=0.0
+        The dose that effects are against.
     cost : array of shape (1 + n_doses,) or (n_rows, 1 + n_doses), optional
         Of the baseline and of each dose. For "budgeted_qini"; optional for "policy_value", in the
         unit of the outcome.
     budget : float, optional
         Largest spend per unit, for "budgeted_qini".
     propensity : array of shape (n_rows,), optional
-        Chance (for a continuous dose, density) of each row's own dose, in an experiment; the
+        Chance (for a continuous dose, density) of each row's dose, in an experiment; the
         `density` of robust scores.
     scores : {"randomised", "robust"} or DoseScores, optional
         "randomised": doses were drawn at random, with the chances of `propensity` or the same for
-        all. "robust": doubly robust scores, fitted on the rows that judge. By default the former
+        all. "robust": doubly robust scores, fitted on the rows that choose. By default the former
         where `propensity` is given, else the latter. Or scores of all rows at the baseline and
         the doses. The R-risk needs none, and refuses them, `propensity` and `score_options`.
     score_options : dict, optional
@@ -83,14 +88,16 @@ def select_model(
     groups : array of shape (n_rows,), optional
         Rows of a group stay together in every split and are one draw in standard errors; fits
         that take groups get them.
-    selection_size, test_size : float, default=0.25 each
-        Shares of the rows that choose, and that tell the score of the chosen anew: on the rows
-        that have chosen it, it is too good by choice. The others are for fits.
+    selection_size : float, default=0.25
+        Share of the rows that choose. Raise it for a sharper comparison of weaker fits.
+    test_size : float, default=0.25
+        Share of the rows that score the chosen anew: on the rows that have chosen it, it is too
+        good by choice. The remaining rows are for fits.
     cv : int, optional
         Folds of a cross-validation in place of that split: every row chooses, by models that have
-        not seen it, and no row is left to tell the score anew.
+        not seen it, and no row is left to score the winner anew. Time grows in proportion.
     level : float, default=0.05
-        How much chance a false winner may have.
+        How much chance a false winner may have. Lower it to name fewer winners.
     refit : bool, default=True
         Fit the winner again, on all rows; else `model` is the one that was compared (with `cv`,
         none).
@@ -99,7 +106,7 @@ def select_model(
     progress : bool, optional
         Show a progress bar; by default on a terminal, for work over two seconds.
     random_state : int, default=0
-        Of the split and of robust scores.
+        Seed of the split and of robust scores.
 
     Returns
     -------
@@ -113,8 +120,8 @@ def select_model(
     >>> from doseforest.datasets import DISCOUNT_DESIGNS
     >>> data = DISCOUNT_DESIGNS["threshold"].draw(n=30_000, seed=0)
     >>> candidates = {"boosting": boosting(100), "no effect": ZeroEffect()}
-    >>> found = select_model(candidates, data.X, data.y, data.treatment, scores="randomised")
-    >>> found.winner
+    >>> selection = select_model(candidates, data.X, data.y, data.treatment, scores="randomised")
+    >>> selection.winner
     'boosting'
     """
     named = checked_candidates(candidates)

@@ -34,21 +34,57 @@ YARDSTICK_FOLDS = 4  # within each fold held out
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One setting, and its R-risk beside that of the forest as it was given."""
+    """One setting, and its R-risk beside that of the forest as it was passed.
 
-    params: Mapping[str, Any]  # empty for the forest as it is
+    Attributes
+    ----------
+    params : mapping
+        Parameters by name; empty for the forest as it is.
+    risk : float
+        R-risk; less is better.
+    difference : Estimate
+        Risk less that of the forest as it is, paired row by row; below 0 is better.
+    seconds : float
+        Time of the fits.
+
+    Examples
+    --------
+    >>> trial = Trial({"mtry": 3}, risk=1.2, difference=Estimate(-0.1, 0.02), seconds=5.0)
+    >>> trial.difference.value
+    -0.1
+    """
+
+    params: Mapping[str, Any]
     risk: float
-    difference: Estimate  # to the forest as it is, paired row by row; below 0 is better
+    difference: Estimate
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning:
-    """What was tried, and what came of it."""
+    """What was tried, and what came of it; printed, a table.
 
-    trials: tuple[Trial, ...]  # the forest as it is first, then as they were tried
-    chosen: dict[str, Any]  # parameters to use: the best of those that are surely better, or none
-    forest: Any  # unfitted, with the parameters to use
+    Attributes
+    ----------
+    trials : tuple of Trial
+        The forest as it is first, then the settings as they were tried.
+    chosen : dict
+        Parameters to use: the best of those that are surely better, or none.
+    forest : estimator
+        Unfitted, with the parameters to use.
+
+    Examples
+    --------
+    >>> start = Trial({}, risk=1.3, difference=Estimate(0.0, 0.0), seconds=5.0)
+    >>> other = Trial({"mtry": 3}, risk=1.2, difference=Estimate(-0.1, 0.2), seconds=5.0)
+    >>> tuning = Tuning((start, other), chosen={}, forest=None)
+    >>> tuning.best, tuning.beats_default
+    ({'mtry': 3}, False)
+    """
+
+    trials: tuple[Trial, ...]
+    chosen: dict[str, Any]
+    forest: Any
 
     @property
     def beats_default(self) -> bool:
@@ -106,29 +142,45 @@ def tune(
 ) -> Tuning:
     """Try parameters of a forest by the R-risk on rows that it has not seen.
 
-    Rows (groups) are dealt to folds. Each setting is fitted without a fold and judged on it, by a
+    Rows (groups) are dealt to folds. Each setting is fitted without a fold and scored on it, by a
     yardstick that is fitted there once for all settings (`fit_yardstick`). The difference to the
-    forest as it was given is paired row by row. The best of many settings is better by chance too:
+    forest as it was passed is paired row by row. The best of many settings is better by chance too:
     it is chosen only where its difference is below zero at a level of 5 %, shared by all of them
     (Bonferroni). That makes ``(settings + 1) x n_folds`` fits.
 
     Parameters
     ----------
-    forest : GeneralizedCausalForest, or any estimator with `fit(X, y, treatment=)` and
-        `dose_response`
-    X, y, treatment, sample_weight, groups
-        As in `fit`.
+    forest : GeneralizedCausalForest, or an estimator with ``fit(X, y, treatment=)``
+        What is tuned; it is cloned. Other estimators need `dose_response` too.
+    X : table of shape (n_rows, n_features)
+        Features, as in `fit` of the forest.
+    y : array of shape (n_rows,)
+        Outcomes.
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
     params : mapping from names to lists of values, optional
         Every combination is a setting. By default what acts in the forest's mode of correction:
         min_node_size, mtry, honesty_fraction, bandwidth (kernel corrections and "paper") and zeta
         ("paper"). Parameters that do nothing in that mode are refused.
     n_trials : int, default=20
-        Settings tried beside the forest as it is; of more combinations so many are drawn.
+        Settings tried beside the forest as it is; of more combinations so many are drawn. More of
+        them take longer, and each must be better by more to count.
     n_folds : int, default=3
+        Folds. Raise it where rows are few, so that fits have more of them; time grows in
+        proportion.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    groups : array of shape (n_rows,), optional
+        Labels of rows that stay in one fold and are one draw in standard errors.
     random_state : int, default=0
-        Of the folds, the draw of settings and the yardstick; the forest has its own.
+        Seed of the folds, the draw of settings and the yardstick; the forest has its own.
     progress : bool, optional
         Show a progress bar; by default on a terminal.
+
+    Returns
+    -------
+    Tuning
+        All trials, the parameters to use, and an unfitted forest that has them.
 
     Examples
     --------
@@ -144,8 +196,8 @@ def tune(
     ...         return AverageCurve(lambda t: self.slope * t).dose_response(X, doses)
     >>> data = DESIGNS["linear"].draw(n=200, seed=0)
     >>> rows = {"treatment": data.treatment, "n_folds": 2}
-    >>> found = tune(Line(), data.X, data.y, params={"slope": [1.0, 2.0]}, **rows)
-    >>> found.chosen
+    >>> tuning = tune(Line(), data.X, data.y, params={"slope": [1.0, 2.0]}, **rows)
+    >>> tuning.chosen
     {'slope': 2.0}
     """
     check_count(n_trials, 1, "n_trials")

@@ -29,14 +29,42 @@ class SelectionVerdict:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModelSelection:
-    """Candidates compared on rows that they have not seen; printed, a table and who wins."""
+    """Candidates compared on rows that they have not seen; printed, a table and who wins.
+
+    Attributes
+    ----------
+    metric : str
+        What was compared.
+    estimates : mapping from str to RowEstimate
+        Score of each candidate; higher is better.
+    verdict : SelectionVerdict
+        Who wins, and why.
+    test : RowEstimate or None
+        Score of the best on rows that had no part in choosing it.
+    models : mapping from str to model
+        The models that were compared; empty with cross-validation.
+    model : model or None
+        The winner, fitted; None where nobody wins.
+
+    Examples
+    --------
+    >>> from doseforest.baselines import ZeroEffect, boosting
+    >>> from doseforest.datasets import DISCOUNT_DESIGNS
+    >>> from doseforest.evaluation import select_model
+    >>> data = DISCOUNT_DESIGNS["threshold"].draw(n=3000, seed=0)
+    >>> candidates = {"few trees": boosting(5), "no effect": ZeroEffect()}
+    >>> selection = select_model(
+    ...     candidates, data.X, data.y, data.treatment, scores="randomised", refit=False)
+    >>> selection.best
+    'few trees'
+    """
 
     metric: str
-    estimates: Mapping[str, RowEstimate] = field(repr=False)  # by candidate; higher is better
+    estimates: Mapping[str, RowEstimate] = field(repr=False)
     verdict: SelectionVerdict
-    test: RowEstimate | None  # score of the best on rows that had no part in choosing it
-    models: Mapping[str, Any] = field(repr=False)  # as compared; none with cross-validation
-    model: Any  # the winner, fitted; None where nobody wins
+    test: RowEstimate | None
+    models: Mapping[str, Any] = field(repr=False)
+    model: Any
 
     @property
     def winner(self) -> str | None:
@@ -64,7 +92,18 @@ class ModelSelection:
         return tuple(sorted(self.estimates, key=lambda name: -self.estimates[name].value))
 
     def difference(self, first: str, second: str) -> RowEstimate:
-        """Score of the first less that of the second, paired."""
+        """Score of one candidate less that of another, paired row by row.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of candidates.
+
+        Returns
+        -------
+        RowEstimate
+            The difference; above 0 where the first is better.
+        """
         for name in (first, second):
             if name not in self.estimates:
                 raise ValueError(
@@ -74,7 +113,18 @@ class ModelSelection:
         return self.estimates[first].minus(self.estimates[second])
 
     def plot(self, *, ax: Any | None = None) -> Any:
-        """Draw paired differences to the best with 95 % intervals; needs the `plot` extra."""
+        """Draw paired differences to the best with 95 % intervals; needs the `plot` extra.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.selection_plot:plot_selection")(self, ax=ax)
 
     def __str__(self) -> str:

@@ -31,15 +31,38 @@ class BudgetedQini(Scored):
 
     `score` is the mean over all budgets up to `budget` of what the model's doses gain beyond the
     best that needs no model: shares of the units drawn at random get the doses of best average
-    value, as far as the budget goes.
+    value, as far as the budget goes. `budgeted_qini` makes it.
+
+    Attributes
+    ----------
+    path : SpendPath
+        Gain and spend of the model's doses.
+    no_model : SpendPath
+        The same of the best without a model.
+    budget : float
+        Largest spend, per unit.
+    estimate : RowEstimate
+        The score with its standard error.
+    n_rows : int
+        Number of rows.
+    rows : str
+        Digest of scores, costs and groups: only results on the same rows can be compared.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, dose = rng.uniform(size=2000), rng.integers(0, 2, 2000)
+    >>> qini = budgeted_qini(x * dose, dose, np.outer(x, [0, 1]), [0, 1], doses=[0, 1])
+    >>> qini.budget, qini.score > 0
+    (1.0, True)
     """
 
-    path: SpendPath = field(repr=False)  # of the model's doses
+    path: SpendPath = field(repr=False)
     no_model: SpendPath = field(repr=False)
-    budget: float  # per unit
-    estimate: RowEstimate  # of the score
+    budget: float
+    estimate: RowEstimate
     n_rows: int
-    rows: str = field(repr=False)  # digest of scores, costs and groups
+    rows: str = field(repr=False)
 
     @property
     def question(self) -> str:
@@ -52,22 +75,68 @@ class BudgetedQini(Scored):
         return self._mean(self.path)
 
     def at(self, spend: Any) -> FloatArray:
-        """Gain at a spend per unit; the model's last dose for all is the end."""
+        """Gain of the model's doses at a spend.
+
+        Parameters
+        ----------
+        spend : float or array
+            Spends per unit; beyond the end the gain is that of the model's last dose for all.
+
+        Returns
+        -------
+        array of the shape of `spend`
+            Gains per unit.
+        """
         return self.path.at(spend)
 
     def untargeted(self, spend: Any) -> FloatArray:
-        """Gain of the best that needs no model."""
+        """Gain of the best that needs no model.
+
+        Parameters
+        ----------
+        spend : float or array
+            Spends per unit.
+
+        Returns
+        -------
+        array of the shape of `spend`
+            Gains per unit.
+        """
         return self.no_model.at(spend)
 
     def band(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Spends, and low and high ends of the gain there, each for itself."""
+        """Pointwise intervals of the gain.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which each interval covers the truth.
+
+        Returns
+        -------
+        spends, low, high : arrays of one shape
+            Spends, and ends of the gain there, each for itself.
+        """
         spends = self.budget * np.arange(1, BAND_POINTS + 1) / BAND_POINTS
         errors = np.array([self._error_at(float(spend)) for spend in spends])
         reach, middle = normal_quantile(coverage) * errors, self.at(spends)
         return spends, middle - reach, middle + reach
 
     def plot(self, *, label: str | None = None, ax: Any | None = None) -> Any:
-        """Draw gain against spend with its 95 % band; needs the `plot` extra."""
+        """Draw gain against spend with its 95 % band; needs the `plot` extra.
+
+        Parameters
+        ----------
+        label : str, optional
+            Name of the model in the legend.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.qini_plots:plot_budgeted")({label or "model": self}, ax=ax)
 
     def __str__(self) -> str:
@@ -101,7 +170,7 @@ def budgeted_qini(
     scores: DoseScores | None = None,
     groups: Any = None,
 ) -> BudgetedQini:
-    """Judge a model by what its doses gain at every budget.
+    """Score a model by what its doses gain at every budget.
 
     Parameters
     ----------
@@ -111,9 +180,10 @@ def budgeted_qini(
     value : array of shape (n_rows, n_doses)
         Predicted outcome (or effect) at each dose.
     cost : array of shape (n_doses,) or (n_rows, n_doses)
-        What each dose costs for each unit, known beforehand and the same for all models that are
+        What each dose costs for each unit, fixed beforehand and the same for all models that are
         compared; the baseline, the first dose, costs least.
     doses : array of shape (n_doses,) or (n_doses, n_components)
+        Doses to choose from, the baseline first.
     budget : float, optional
         Largest spend per unit beyond the baseline's; by default that of the costliest dose for
         everyone.
@@ -125,14 +195,19 @@ def budgeted_qini(
     groups : array of shape (n_rows,), optional
         Rows of a group are one draw in standard errors.
 
+    Returns
+    -------
+    BudgetedQini
+        Gain at every spend, and the score with its standard error.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> x, dose = rng.uniform(size=5000), rng.integers(0, 3, 5000)
     >>> y = x * np.sqrt(dose) + 0.1 * rng.normal(size=5000)
     >>> right = np.outer(x, np.sqrt([0, 1, 2]))
-    >>> found = budgeted_qini(y, dose, right, [0, 1, 2], doses=[0, 1, 2])
-    >>> found.score > 3 * found.standard_error
+    >>> qini = budgeted_qini(y, dose, right, [0, 1, 2], doses=[0, 1, 2])
+    >>> qini.score > 3 * qini.standard_error
     True
     """
     problem = checked_problem(value, cost)

@@ -29,18 +29,50 @@ class QiniCurve(Scored):
     `score` is the area between the curve and the straight line to its end, which treating units
     at random would give: the mean over shares of what the ranking gains per unit of the
     population. 0 says that the ranking is worth nothing, less than 0 that it is worse than none.
+    `qini_curve` makes it.
+
+    Attributes
+    ----------
+    shares : array of shape (n_points,)
+        Shares of the units, from 0 to 1.
+    gain : array of shape (n_points,)
+        Gain per unit, from 0 to the average effect.
+    estimate : RowEstimate
+        The score with its standard error.
+    dose, baseline : dose
+        The two doses that are compared.
+    estimator : {"means", "radcliffe", "scores"}
+        How arms are compared.
+    n_treated, n_control : int
+        Rows at the dose and at the baseline; with scores, all.
+    bandwidth : float or None
+        Bandwidth of a continuous dose.
+    rows : str
+        Digest of outcomes (or scores), weights and groups: only results on the same rows can be
+        compared.
+    ranking : Ranking
+        Order of the units.
+    gains : Gains
+        What the gain is computed from.
+
+    Examples
+    --------
+    >>> from doseforest.evaluation import qini_curve
+    >>> curve = qini_curve([1, 0, 0, 0], [1, 0, 1, 0], [2, 2, 1, 1], dose=1)
+    >>> curve.shares, curve.gain
+    (array([0. , 0.5, 1. ]), array([0. , 0.5, 0.5]))
     """
 
-    shares: FloatArray  # (n_points,) from 0 to 1
-    gain: FloatArray  # (n_points,) from 0 to the average effect
-    estimate: RowEstimate  # of the score
+    shares: FloatArray  # (n_points,)
+    gain: FloatArray  # (n_points,)
+    estimate: RowEstimate
     dose: Any
     baseline: Any
-    estimator: str  # "means", "radcliffe" or "scores"
-    n_treated: int  # rows at the dose; with scores, all
-    n_control: int  # rows at the baseline; with scores, all
-    bandwidth: float | None  # of a continuous dose
-    rows: str = field(repr=False)  # digest of outcomes (or scores), weights and groups
+    estimator: str
+    n_treated: int
+    n_control: int
+    bandwidth: float | None
+    rows: str = field(repr=False)
     ranking: Ranking = field(repr=False)
     gains: Gains = field(repr=False)
 
@@ -76,27 +108,72 @@ class QiniCurve(Scored):
         return self.score / (end * (1.0 - end) / 2) if 0 < end < 1 else float("nan")
 
     def at(self, shares: Any) -> FloatArray:
-        """Gain at any shares; straight between points."""
+        """Gain at any shares of the units.
+
+        Parameters
+        ----------
+        shares : float or array
+            Shares from 0 to 1.
+
+        Returns
+        -------
+        array of the shape of `shares`
+            Gains, straight between points.
+        """
         return np.interp(np.asarray(shares, np.float64), self.shares, self.gain)
 
     def standard_errors(self, shares: Any = BAND_SHARES) -> FloatArray:
-        """Standard errors of the gain at shares, one by one, shape of `shares`.
+        """Standard errors of the gain at shares, one by one.
 
         Who is in the share is estimated too: moving its end by a unit changes the gain by the
         effect of those next in line, here that within five points of it.
+
+        Parameters
+        ----------
+        shares : float or array, optional
+            Shares from 0 to 1; by default those of the picture.
+
+        Returns
+        -------
+        array of the shape of `shares`
+            The standard errors.
         """
         asked = np.atleast_1d(np.asarray(shares, np.float64))
         return np.array([self._error_at(float(share)) for share in asked])
 
     def band(self, coverage: float = 0.95, shares: Any = BAND_SHARES) -> tuple[FloatArray, ...]:
-        """Shares, and low and high ends of the gain there, each for itself."""
+        """Pointwise intervals of the gain.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which each interval covers the truth.
+        shares : array, optional
+            Shares from 0 to 1; by default those of the picture.
+
+        Returns
+        -------
+        shares, low, high : arrays of one shape
+            Shares, and ends of the gain there, each for itself.
+        """
         asked = np.atleast_1d(np.asarray(shares, np.float64))
         reach = normal_quantile(coverage) * self.standard_errors(asked)
         middle = self.at(asked)
         return asked, middle - reach, middle + reach
 
     def uplift(self, n_parts: int = 10) -> UpliftTable:
-        """Effect in parts of the units by predicted effect, by default in tenths."""
+        """Effect in parts of the units by predicted effect.
+
+        Parameters
+        ----------
+        n_parts : int, default=10
+            Number of parts. Fewer parts have smaller standard errors.
+
+        Returns
+        -------
+        UpliftTable
+            A line for each part, the highest predictions first.
+        """
         return uplift_table(self.ranking, self.gains, self._ranked_clusters(), n_parts)
 
     def rate(
@@ -104,8 +181,22 @@ class QiniCurve(Scored):
     ) -> RankedEffects:
         """TOC and RATE of the same ranking on the same rows (Yadlowsky et al., 2021).
 
-        `weighting` "autoc" counts every share alike, "qini" by its size: the score, but for the
-        way in which the outcomes of the two arms are compared.
+        Parameters
+        ----------
+        weighting : {"autoc", "qini"}, default="autoc"
+            "autoc" counts every share alike, "qini" by its size: the score, but for the way in
+            which the outcomes of the two arms are compared. "autoc" sees small groups of large
+            effect.
+        n_bootstrap : int, default=200
+            Half-samples of the standard error. More of them take longer and change it less by
+            chance.
+        random_state : int, default=0
+            Seed of the half-samples.
+
+        Returns
+        -------
+        RankedEffects
+            The curve, and its area with a standard error.
         """
         return ranked_effects(
             self.gains.measured(),
@@ -118,7 +209,20 @@ class QiniCurve(Scored):
         )
 
     def plot(self, *, label: str | None = None, ax: Any | None = None) -> Any:
-        """Draw the curve with its 95 % band and the random line; needs the `plot` extra."""
+        """Draw the curve with its 95 % band and the random line; needs the `plot` extra.
+
+        Parameters
+        ----------
+        label : str, optional
+            Name of the model in the legend.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.qini_plots:plot_qini")({label or "model": self}, ax=ax)
 
     def __str__(self) -> str:

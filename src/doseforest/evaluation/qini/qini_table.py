@@ -27,10 +27,28 @@ class QiniTable:
     """Scores of models on the same rows; printed, a row for each model and a column for each dose.
 
     Below them stand the paired differences to the model of best mean score.
+
+    Attributes
+    ----------
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        The doses, without the baseline.
+    curves : mapping from str to tuple of QiniCurve
+        By model, a curve for each dose.
+
+    Examples
+    --------
+    >>> from doseforest.evaluation import qini_table
+    >>> dose = np.arange(400) % 2
+    >>> x = np.arange(400) // 2 % 2
+    >>> models = {"right": np.column_stack([0 * x, x]), "wrong": np.column_stack([0 * x, 1 - x])}
+    >>> table = qini_table(models, x[:, None], x * dose + 0.0, dose)
+    >>> table.best, table.scores.round(3)
+    ('right', array([[ 0.125],
+           [-0.125]]))
     """
 
-    doses: FloatArray  # (n_doses,) or (n_doses, n_components), without the baseline
-    curves: Mapping[str, tuple[QiniCurve, ...]] = field(repr=False)  # by model, one per dose
+    doses: FloatArray  # (n_doses,)
+    curves: Mapping[str, tuple[QiniCurve, ...]] = field(repr=False)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -48,20 +66,59 @@ class QiniTable:
         return max(self.models, key=lambda name: self.mean(name).value)
 
     def mean(self, model: str) -> RowEstimate:
-        """Mean score of a model over the doses."""
+        """Mean score of a model over the doses.
+
+        Parameters
+        ----------
+        model : str
+            Its name.
+
+        Returns
+        -------
+        RowEstimate
+            The mean with its standard error.
+        """
         return mean_of_estimates([curve.estimate for curve in self._of(model)])
 
     def differences(self, first: str, second: str) -> tuple[RowEstimate, ...]:
-        """Scores of the first model less those of the second, paired, dose by dose."""
+        """Scores of one model less those of another, paired, dose by dose.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of models.
+
+        Returns
+        -------
+        tuple of RowEstimate
+            A difference for each dose.
+        """
         pairs = zip(self._of(first), self._of(second), strict=True)
         return tuple(compare_qini(one, other) for one, other in pairs)
 
     def mean_difference(self, first: str, second: str) -> RowEstimate:
-        """Mean over the doses of `differences`."""
+        """Mean over the doses of `differences`.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of models.
+
+        Returns
+        -------
+        RowEstimate
+            The mean difference.
+        """
         return mean_of_estimates(list(self.differences(first, second)))
 
     def plot(self) -> Any:
-        """Draw the curves of all models, a picture for each dose; returns the axes."""
+        """Draw the curves of all models, a picture for each dose; needs the `plot` extra.
+
+        Returns
+        -------
+        array of matplotlib axes
+            The pictures.
+        """
         axes = late("doseforest.report.qini_plots:side_by_side")(len(self.doses))
         for place, ax in enumerate(axes):
             late("doseforest.report.qini_plots:plot_qini")(
@@ -117,19 +174,40 @@ def qini_table(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> QiniTable:
-    """Judge models on rows that they were not fitted on, dose by dose.
+    """Score models on rows that they were not fitted on, dose by dose.
 
     Parameters
     ----------
     models : dict of objects with `dose_response(X, doses)` or `effect(X, dose, baseline)`
         Or of arrays of shape (n_rows, 1 + n_doses): predictions at the baseline and the doses.
     X : table of shape (n_rows, n_features)
+        Features.
+    y : array of shape (n_rows,)
+        Outcomes.
+    treatment : array of shape (n_rows,) or (n_rows, n_components)
+        Doses.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
-        By default all levels of the treatment but the baseline.
-    scores : DoseScores, optional
-        At the baseline and the doses, as from `robust_scores`.
-    y, treatment, baseline, propensity, bandwidth, estimator, sample_weight, groups
+        Doses to compare with the baseline; by default all levels of the treatment but the baseline.
+    baseline : dose, default=0.0
+        The dose that effects are against.
+    propensity : array of shape (n_rows,) or dict, optional
         As for `qini_curve`.
+    scores : DoseScores, optional
+        At the baseline and the doses, as from `robust_scores`; they take the place of `y` and
+        `treatment`.
+    bandwidth : float, optional
+        Of a continuous dose, as for `qini_curve`.
+    estimator : {"means", "radcliffe"}, default="means"
+        How arms are compared, as for `qini_curve`.
+    sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
+    groups : array of shape (n_rows,), optional
+        Rows of a group are one draw in standard errors.
+
+    Returns
+    -------
+    QiniTable
+        A curve for each model and dose, with paired differences.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def qini_curve(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> QiniCurve:
-    """Judge a ranking of units by their predicted effect of a dose.
+    """Score a ranking of units by their predicted effect of a dose.
 
     Units of equal prediction enter together and the curve is straight between points: with scores
     that is the mean over all orders among them. The first units form one group until both arms
@@ -43,24 +43,34 @@ def qini_curve(
         Doses. Rows of other doses than the two compared have no part, unless `scores` are given.
     predicted_effect : array of shape (n_rows,)
         Of `dose` against `baseline`; only its order counts.
-    dose, baseline : float or array of shape (n_components,)
+    dose : float or array of shape (n_components,)
+        The dose whose effect is predicted.
+    baseline : float or array of shape (n_components,), default=0.0
+        The dose that it is compared with.
     propensity : array of shape (n_rows,) or dict, optional
-        Chance (for a continuous dose, density) of each row's own dose, or of each dose; rows are
-        weighted by its inverse. By default rows of a dose had it with the same chance, which need
-        not be known.
+        Chance (for a continuous dose, density) of each row's dose, or of each dose; rows are
+        weighted by its inverse. By default rows of a dose had it with the same chance, whatever it
+        is.
     scores : array of shape (n_rows,), optional
         Doubly robust scores of the effect, as from `robust_scores`: for data that are only
         observed, and sharper ones from experiments. They take the place of `y` and `treatment`,
         which may be None.
     bandwidth : float, optional
         Of a continuous dose: rows count by how near they are to dose and baseline. By default the
-        rule of thumb, at most half of the distance between the two; levels match exactly.
+        rule of thumb, at most half of the distance between the two; levels match exactly. Raise it
+        for smaller standard errors, at the cost of blurring the two doses.
     estimator : {"means", "radcliffe"}, default="means"
         "means": share of units x difference of the two arms' means among them. "radcliffe": that
         difference x the share of the treated, the published counts over the number of treated.
     sample_weight : array of shape (n_rows,), optional
+        Weights of the rows; by default 1 each.
     groups : array of shape (n_rows,), optional
         Rows of a group are one draw in standard errors.
+
+    Returns
+    -------
+    QiniCurve
+        Gain at every share, and the score with its standard error.
 
     Examples
     --------
@@ -118,10 +128,20 @@ def qini_curve(
 
 
 def compare_qini(first: QiniCurve | BudgetedQini, second: QiniCurve | BudgetedQini) -> RowEstimate:
-    """Score of the first less that of the second, paired: with standard error and p-value.
+    """Score of one model less that of another, paired: with standard error and p-value.
 
-    Both must judge the same rows for the same two doses, or up to the same budget. What both
+    Both must be of the same rows and the same two doses, or up to the same budget. What both
     share, the noise of the outcomes, cancels.
+
+    Parameters
+    ----------
+    first, second : QiniCurve or BudgetedQini
+        Results on the same rows.
+
+    Returns
+    -------
+    RowEstimate
+        The difference; above 0 where the first is better.
 
     Examples
     --------
@@ -129,7 +149,7 @@ def compare_qini(first: QiniCurve | BudgetedQini, second: QiniCurve | BudgetedQi
     >>> x, treatment = rng.normal(size=2000), rng.integers(0, 2, 2000)
     >>> y = x * treatment + rng.normal(size=2000)
     >>> good, blind = (
-    ...     qini_curve(y, treatment, own, dose=1) for own in (x, rng.normal(size=2000))
+    ...     qini_curve(y, treatment, effect, dose=1) for effect in (x, rng.normal(size=2000))
     ... )
     >>> gap = compare_qini(good, blind)
     >>> gap.value > 0.2, gap.p_value < 1e-6

@@ -27,5 +27,17 @@ class Scored:
         return self.estimate.p_value
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Interval of the score."""
+        """Interval of the score.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth. Raise it for fewer misses and longer
+            intervals.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         return self.estimate.interval(coverage)

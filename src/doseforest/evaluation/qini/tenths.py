@@ -20,19 +20,65 @@ from doseforest.evaluation.row_estimates import RowEstimate
 class UpliftTable(Estimates):
     """Effects in parts of the units, those of highest predicted effect first; printed, a table.
 
-    The `values`, (n_parts,), are effects by the outcomes.
+    Attributes
+    ----------
+    values : array of shape (n_parts,)
+        Effects by the outcomes.
+    standard_errors : array of shape (n_parts,)
+        Their standard errors.
+    degrees : float or array
+        Degrees of freedom of the standard errors.
+    predicted : array of shape (n_parts,)
+        Mean prediction.
+    rows : array of int of shape (n_parts,)
+        Rows that count.
+    average : float
+        Effect of all units.
+
+    Examples
+    --------
+    >>> from doseforest.evaluation import qini_curve
+    >>> x, dose = np.arange(400) // 2 % 2, np.arange(400) % 2
+    >>> qini_curve(x * dose + 0.0, dose, x, dose=1).uplift(n_parts=2).values
+    array([1., 0.])
     """
 
-    predicted: FloatArray  # (n_parts,) mean prediction
-    rows: IntArray  # (n_parts,) that count
-    average: float  # effect of all units
+    predicted: FloatArray  # (n_parts,)
+    rows: IntArray  # (n_parts,)
+    average: float
 
     def plot(self, *, label: str = "model", ax: Any | None = None) -> Any:
-        """Draw effects as bars; needs the `plot` extra."""
+        """Draw effects as bars; needs the `plot` extra.
+
+        Parameters
+        ----------
+        label : str, default="model"
+            Name of the model in the legend.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.qini_plots:plot_lift")({label: self}, ax=ax)
 
     def plot_calibration(self, *, label: str = "model", ax: Any | None = None) -> Any:
-        """Draw effects against predictions; needs the `plot` extra."""
+        """Draw effects against predictions; needs the `plot` extra.
+
+        Parameters
+        ----------
+        label : str, default="model"
+            Name of the model in the legend.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.qini_plots:plot_calibration")({label: self}, ax=ax)
 
     def __str__(self) -> str:
