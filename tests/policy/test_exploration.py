@@ -5,6 +5,7 @@ import pytest
 
 from doseforest.policy import ConstantPolicy, DosePolicy, ExplorationPolicy, Explore, unit_table
 from doseforest.policy.artifact.keyed_draws import keyed_uniform
+from doseforest.policy.artifact.policy_decisions import assigned, joined
 from markets import DISCOUNTS, MARGIN, SPENT, KnownCurves, market
 
 N = 20_000
@@ -92,6 +93,53 @@ def test_a_mixture_has_the_propensities_that_it_says(crowd):
     assert (explored == (decisions.dose_index != own.dose_index)).all()
     np.testing.assert_array_equal(decisions.value[~explored], own.value[~explored])
     assert "propensity" in decisions.explain(int(np.flatnonzero(explored)[0]))
+
+
+def test_an_exploring_policy_asks_its_forest_once(crowd):
+    X, context = crowd
+
+    class Counted(KnownCurves):
+        times = 0
+
+        def dose_response(self, X, doses):
+            Counted.times += 1
+            return super().dose_response(X, doses)
+
+    base = DosePolicy(Counted(), DISCOUNTS, value=MARGIN, cost=SPENT, budget_price=0.8)
+    mixed = Explore(base, share=0.3, probabilities=CHANCES, key="rider", salt="a")
+    chances = mixed.decide(X, context).propensities
+    assert Counted.times == 1
+    np.testing.assert_array_equal(chances, mixed.propensities(X, context))
+
+
+def test_decisions_know_the_probability_of_every_dose(crowd):
+    X, context = crowd
+    base = policy(budget_price=0.8)
+    for each in (base, ConstantPolicy(5.0), ExplorationPolicy(DISCOUNTS, key="rider", salt="a")):
+        decisions = each.decide(X, context)
+        np.testing.assert_array_equal(decisions.propensities, each.propensities(X, context))
+        some = decisions.at(np.array([7, 3]))
+        np.testing.assert_array_equal(some.propensities, decisions.propensities[[7, 3]])
+        given = decisions.propensities[np.arange(N), decisions.dose_index]
+        np.testing.assert_array_equal(given, decisions.propensity)
+
+
+def test_decisions_on_other_doses_are_joined_and_assigned_among_all_of_them(crowd):
+    X, context = crowd
+    base, control = policy(budget_price=0.8), ConstantPolicy(0.05)
+    first, second = base.decide(X, context), control.decide(X)
+    both = joined([first, second])
+    np.testing.assert_array_equal(both.doses, np.unique([*DISCOUNTS, 0.05]))
+    np.testing.assert_array_equal(both.dose, [*first.dose, *second.dose])
+    assert both.explain(3) == first.explain(3)
+    place = np.arange(N) % 2
+    mixed = assigned([first, second], [0.3, 0.7], place)
+    np.testing.assert_array_equal(mixed.dose, np.where(place, second.dose, first.dose))
+    np.testing.assert_array_equal(mixed.cost[place == 0], first.cost[place == 0])
+    assert np.isnan(mixed.cost[place == 1]).all()
+    same = first.dose == 0.05  # where both arms would give the same dose
+    expected = np.where(same, 1.0, np.where(place, 0.7, 0.3))
+    np.testing.assert_allclose(mixed.propensity, expected)
 
 
 def test_no_share_is_the_policy_and_the_whole_share_draws_all(crowd):

@@ -13,6 +13,8 @@ from fastapi.testclient import TestClient
 from service_world import World, forest_policy, unit
 from sqlalchemy import select
 
+from doseforest.policy.artifact.policy_decisions import ANSWERED
+from doseforest.pricing.service.api.decision_models import DecisionAnswer
 from doseforest.pricing.service.registry.incoming_units import ServedUnit
 from doseforest.pricing.service.storage.service_tables import decisions
 
@@ -51,6 +53,17 @@ def test_a_batch_is_answered_in_the_order_of_its_units(client: TestClient, world
     assert [own["dose"] for own in found] == forest_policy().decide(values).dose.tolist()
     assert [own["unit"] for own in found] == [own["unit"] for own in units]
     assert len(stored(world)) == len(units)
+
+
+def test_numbers_of_the_record_are_answered_and_stored_under_their_names() -> None:
+    """A number more is a field of the record, one of the answer, and a column by a migration."""
+    fields = DecisionAnswer.model_fields
+    numbers = [name for name, field in fields.items() if field.annotation == float | None]
+    assert tuple(numbers) == ANSWERED
+    columns = [column.name for column in decisions.columns]
+    assert [name for name in columns if name in ANSWERED] == list(ANSWERED)
+    made = forest_policy().decide(np.array([[1.5, 1.0]]))
+    assert all(getattr(made, name).shape == (1,) for name in ANSWERED)
 
 
 @pytest.mark.parametrize("features", [{}, {"x0": 1.0}, {"x0": "high", "x1": 1.0}])

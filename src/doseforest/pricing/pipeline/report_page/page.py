@@ -42,7 +42,7 @@ footer { color: #5a5f66; font-size: .85rem; margin-top: 32px; }
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A part of the page."""
 
     title: str
@@ -51,7 +51,7 @@ class Section:
 
 
 def page(
-    title: str, lead: str, tiles: Sequence[str], sections: Sequence[Section], foot: str
+    title: str, lead: str, tiles: Sequence[str], sections: Sequence[PageSection], foot: str
 ) -> str:
     """The whole page as HTML."""
     body = "".join(

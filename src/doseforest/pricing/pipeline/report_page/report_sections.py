@@ -12,7 +12,7 @@ import numpy as np
 from doseforest.pricing.pipeline.manifest import Manifest
 from doseforest.pricing.pipeline.model_names import TITLES
 from doseforest.pricing.pipeline.planned_policies import read_plan, read_selection
-from doseforest.pricing.pipeline.report_page.page import Section, card, html_table
+from doseforest.pricing.pipeline.report_page.page import PageSection, card, html_table
 from doseforest.pricing.pipeline.report_page.svg import heat_map, interval_chart, line_chart
 from doseforest.pricing.pipeline.row_tables import read_table
 from doseforest.pricing.pipeline.stages.optimise import DOSES
@@ -63,7 +63,7 @@ class Told:
         return "rider" if self.config.collect.source == "marketplace" else "unit"
 
 
-def section_of(config: PipelineConfig, title: str) -> Section:
+def section_of(config: PipelineConfig, title: str) -> PageSection:
     """All cards of a workspace."""
     told = Told.read(config)
     found = told.collected
@@ -75,7 +75,7 @@ def section_of(config: PipelineConfig, title: str) -> Section:
     cards = [_qini_table(told), _qini_curves(told), _curves(told), _path(told), *_dose_maps(told)]
     if told.result is not None:
         cards += [_test_chart(told.result), _test_table(told.result)]
-    return Section(title, lead, [own for own in cards if own])
+    return PageSection(title, lead, [own for own in cards if own])
 
 
 def qini_rows(selection: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -1,0 +1,194 @@
+"""How long a way a call goes through our modules: ceilings on its calls, and what is done once.
+
+A ceiling that is broken says that a flow has grown a detour: a function that only repacks, a table
+that is checked again, a second prediction. `traced` lists the calls; ``Flow.listing`` prints them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import doseforest
+from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, Explore, unit_table
+from doseforest.pricing.service.deciding import Deciders, decide_or_raise
+from doseforest.pricing.service.online_experiments.running_arms import Arm, RunningExperiment
+from doseforest.pricing.service.registry.incoming_units import ServedUnit
+from doseforest.pricing.service.registry.served_policy import ServedPolicy
+from pricing.service.service_world import World, make_world
+
+SOURCE = str(Path(doseforest.__file__).parent)
+COMPREHENSIONS = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}  # no calls since 3.12
+
+# Calls of our functions, each once: a coroutine that goes on after a wait is no second call.
+MOST_CALLS = {
+    "a decision by a policy": 45,
+    "a decision by an exploring policy": 60,
+    "a decision in an experiment of two arms": 70,
+    "a decision over HTTP": 110,
+    "a decision over HTTP by an exploring policy": 110,
+}
+CHECKS = {"as_table", "as_numbers", "as_doses", "checked_table", "recoded", "ArrayTable.blocks"}
+
+
+@dataclass
+class Flow:
+    """The calls of our functions while `counting`."""
+
+    counting: bool = False
+    frames: dict[FrameType, str] = field(default_factory=dict)  # kept, so that none comes twice
+
+    def note(self, frame: FrameType, event: str, _: Any) -> None:
+        """What `sys.setprofile` calls."""
+        code = frame.f_code
+        if not self.counting or event != "call" or code.co_name in COMPREHENSIONS:
+            return
+        if code.co_filename.startswith(SOURCE):
+            self.frames[frame] = f"{code.co_filename[len(SOURCE) + 1 :]} {code.co_qualname}"
+
+    @property
+    def calls(self) -> Counter[str]:
+        """Times that each function was called, by its name without its file."""
+        return Counter(name.rpartition(" ")[2] for name in self.frames.values())
+
+    @property
+    def listing(self) -> str:
+        """Every function with its calls, in the order in which they first came."""
+        return "\n".join(f"{n:4d} {name}" for name, n in Counter(self.frames.values()).items())
+
+    def check(self, name: str) -> None:
+        """Fail where there are more calls than the ceiling of this name, or hardly any."""
+        ceiling = MOST_CALLS[name]
+        assert ceiling / 3 < len(self.frames) <= ceiling, f"{name}:\n{self.listing}"
+
+
+def traced(call: Callable[[], Any]) -> Flow:
+    """The calls that one call makes on this thread, after a first one that may load things."""
+    call()
+    flow, before = Flow(counting=True), sys.getprofile()
+    sys.setprofile(flow.note)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return flow
+
+
+# A served decision -----------------------------------------------------------------------------
+
+
+@cache
+def distilled_policy() -> DosePolicy:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (300, 10))
+    curves, doses = X[:, :1] * [0.0, 1.0, 1.5], [0.0, 1.0, 2.0]
+    support = unit_table(X, np.ones((300, 3)), doses)
+    return DosePolicy(
+        unit_table(X, curves, doses), cost=DoseCost(1.0), budget_price=1.0, support=support
+    )
+
+
+POLICIES: dict[str, Callable[[], Any]] = {
+    "a policy": distilled_policy,
+    "an exploring policy": lambda: Explore(distilled_policy(), 0.3, salt="spring"),
+}
+FEATURES = {f"x{place}": 1.5 for place in range(10)}
+UNIT = ServedUnit("ann", "north-9", FEATURES)
+
+
+def decided_by(name: str) -> Flow:
+    deciders = Deciders(ServedPolicy(1, POLICIES[name]()), None, None)
+    return traced(lambda: decide_or_raise(deciders, [UNIT]).columns())
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_decision_goes_a_short_way(name: str) -> None:
+    decided_by(name).check(f"a decision by {name}")
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_table_of_a_request_is_checked_once(name: str) -> None:
+    calls = decided_by(name).calls
+    assert calls["checked_request"] == calls["checked_units"] == 1
+    assert not CHECKS & set(calls)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_decision_predicts_once(name: str) -> None:
+    calls = decided_by(name).calls
+    assert calls["weigh"] == 1
+    assert calls["DistilledForest.curves"] == 2  # of the forest, and of its model of support
+    assert not {call for call in calls if "dose_response" in call or "predict" in call}
+
+
+def test_a_decision_in_an_experiment_goes_once_through_every_arm() -> None:
+    policies = [distilled_policy(), ConstantPolicy(0.0)]
+    arms = tuple(
+        Arm(name, 0.5, ServedPolicy(version, policy))
+        for version, (name, policy) in enumerate(zip("ab", policies, strict=True))
+    )
+    deciders = Deciders(None, RunningExperiment(1, "spring", "salt", arms), None)
+    flow = traced(lambda: decide_or_raise(deciders, [UNIT]).columns())
+    flow.check("a decision in an experiment of two arms")
+    assert flow.calls["ServedPolicy.choose"] == len(arms)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_decision_over_http_goes_a_short_way(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from doseforest.pricing.service.api.state import Service
+
+    async def stand_still(service: Service) -> None:
+        await service.stopping.wait()
+
+    monkeypatch.setattr(Service, "follow", stand_still)  # its look at the database is no request's
+    flow = decided_over_http(tmp_path, POLICIES[name]())
+    flow.check("a decision over HTTP" + (" by an exploring policy" if "explor" in name else ""))
+    assert flow.calls["checked_units"] == 1
+    assert not {"as_table", "checked_table", "recoded"} & set(flow.calls)
+
+
+def decided_over_http(folder: Path, policy: Any) -> Flow:
+    """All calls of one request, whatever thread they are on."""
+    from fastapi.testclient import TestClient
+
+    from doseforest.pricing.service.api.app import create_app
+    from doseforest.pricing.service.storage.databases import sqlite_url
+
+    world = make_world(folder, sqlite_url(folder / "decisions.sqlite"), refresh=600.0)
+    publish(world, policy)
+    flow = Flow()
+    sent = {"unit": UNIT.unit, "features": dict(FEATURES)}
+    threading.setprofile(flow.note)  # of threads that start from here on
+    try:
+        with TestClient(create_app(world.settings)) as client:
+            for flow.counting in (False, True):
+                answer = client.post("/v1/decision", json=sent, headers=world.headers())
+                assert answer.status_code == 200, answer.text
+            flow.counting = False
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]
+        world.database.dispose()
+    return flow
+
+
+def publish(world: World, policy: Any) -> None:
+    from doseforest.pricing.service.registry import policy_catalog
+
+    path = world.folder / "policy.dose"
+    policy.save(path)
+    described = policy_catalog.describe(world.files, world.files.add(path.read_bytes()))
+    with world.database.writing.begin() as connection:
+        version = policy_catalog.publish(connection, described, note="traced", by="test")
+        policy_catalog.activate(connection, version, by="test")
