@@ -55,9 +55,6 @@ NOT_YET = (
     "doseforest.base",
     "doseforest.estimator",
     "doseforest.inference",
-    "doseforest.pricing.experiments",
-    "doseforest.pricing.market",
-    "doseforest.pricing.pipeline",
     "doseforest.report",
     "doseforest.spark",
 )

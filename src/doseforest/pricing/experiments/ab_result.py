@@ -12,20 +12,53 @@ from doseforest.pricing.experiments.sample_ratio import SampleRatioCheck
 
 @dataclass(frozen=True, slots=True)
 class ABResult:
-    """Increment of a metric in the treated arm, what it rests on, and what it cost."""
+    """Increment of a metric in the treated arm, what it rests on, and what it cost.
+
+    Attributes
+    ----------
+    metric : str
+        What the outcome is called.
+    control, treatment : str
+        Names of the arms.
+    increment : Increment
+        The increment, adjusted by covariates.
+    unadjusted : Increment
+        The increment without covariates.
+    adjustment : {"lin", "cuped", "none"}
+        How covariates were used.
+    n_covariates : int
+        Number of covariates.
+    n_units : tuple of int
+        Units of control and treatment.
+    n_rows : tuple of int
+        Rows of control and treatment.
+    sample_ratio : SampleRatioCheck
+        Units of each arm beside the plan.
+    spend : Increment or None
+        Cost for each unit, where costs were passed.
+    total_spend : tuple of float or None
+        Total cost of control and treatment.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.experiments import compare_arms
+    >>> result = compare_arms([1.0, 2.0, 3.0, 4.0] * 10, [0, 0, 1, 1] * 10, control=0)
+    >>> result.increment.absolute, result.n_units
+    (2.0, (20, 20))
+    """
 
     metric: str
-    control: str  # name of the arm
+    control: str
     treatment: str
     increment: Increment
-    unadjusted: Increment  # without covariates
+    unadjusted: Increment
     adjustment: str
     n_covariates: int
-    n_units: tuple[int, int]  # of control and treatment
+    n_units: tuple[int, int]
     n_rows: tuple[int, int]
     sample_ratio: SampleRatioCheck
-    spend: Increment | None = None  # cost for each unit
-    total_spend: tuple[float, float] | None = None  # of control and treatment
+    spend: Increment | None = None
+    total_spend: tuple[float, float] | None = None
 
     @property
     def p_value(self) -> float:
@@ -39,15 +72,48 @@ class ABResult:
         return 1.0 - self.increment.standard_error**2 / before if before > 0 else 0.0
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Of the absolute increment."""
+        """Interval of the absolute increment.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         return self.increment.interval(coverage)
 
     def relative_interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Of the relative increment."""
+        """Interval of the relative increment.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         return self.increment.relative_interval(coverage)
 
     def as_dict(self, coverage: float = 0.95) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
+        """Everything as plain values, for JSON.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the intervals cover the truth.
+
+        Returns
+        -------
+        dict
+            Numbers by name.
+        """
         return {
             "metric": self.metric,
             "control": self.control,
@@ -70,7 +136,18 @@ class ABResult:
         return self.text()
 
     def text(self, coverage: float = 0.95) -> str:
-        """The result in lines."""
+        """The result in lines.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the intervals cover the truth.
+
+        Returns
+        -------
+        str
+            The lines.
+        """
         width = max(len(self.control), len(self.treatment))
         values = (self.increment.control, self.increment.treatment)
         arms = zip((self.control, self.treatment), values, self.n_units, strict=True)
@@ -92,7 +169,18 @@ class ABResult:
         return "\n".join(lines)
 
     def budget_text(self, coverage: float = 0.95) -> str:
-        """Whether both arms spent the same."""
+        """Whether both arms spent the same.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth.
+
+        Returns
+        -------
+        str
+            A line.
+        """
         if self.spend is None:
             return "no cost was given"
         low, high = self.spend.interval(coverage)
@@ -101,7 +189,20 @@ class ABResult:
         return f"{self.treatment} spent {'more' if low > 0 else 'less'}"
 
     def plot(self, *, coverage: float = 0.95, ax: Any | None = None) -> Any:
-        """Relative increments with their intervals: adjusted, as they are, and of the spend."""
+        """Draw relative increments with intervals: adjusted, unadjusted, and of the spend.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the intervals cover the truth.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         shown = {self.metric: self.increment}
         if self.n_covariates:
             shown["without covariates"] = self.unadjusted

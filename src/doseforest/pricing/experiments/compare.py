@@ -67,6 +67,7 @@ def compare_arms(
     Returns
     -------
     ABResult
+        The increment with its intervals, the spend, and the check of the sample ratio.
 
     Examples
     --------

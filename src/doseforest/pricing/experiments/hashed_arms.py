@@ -27,7 +27,12 @@ def hash_positions(labels: Any, salt: str) -> FloatArray:
     labels : array of shape (n,)
         Text or integers.
     salt : str
-        The experiment's own, so that its arms have nothing to do with those of another one.
+        Name of the experiment, so that its arms have nothing to do with those of another one.
+
+    Returns
+    -------
+    array of shape (n,)
+        The numbers.
 
     Examples
     --------
@@ -54,8 +59,15 @@ def assign_arms(labels: Any, salt: str, shares: Mapping[str, float] | None = Non
     labels : array of shape (n,)
         Text or integers: the units that are assigned as a whole, such as cells.
     salt : str
-    shares : mapping from arm to its share of the labels, optional
-        By default half to "control" and half to "treatment". They add up to 1.
+        Name of the experiment: another salt puts other labels into each arm.
+    shares : mapping from arm to float, optional
+        Share of the labels of each arm, adding up to 1; by default half to "control" and half to
+        "treatment".
+
+    Returns
+    -------
+    array of str of shape (n,)
+        The arms.
 
     Examples
     --------

@@ -17,9 +17,31 @@ def plot_increments(
     coverage: float = 0.95,
     ax: Any | None = None,
 ) -> Any:
-    """Relative increments by name with their intervals, from top to bottom.
+    """Draw relative increments by name with their intervals, from top to bottom.
 
-    `truths` marks relative increments that are known, as those of a simulator.
+    Parameters
+    ----------
+    increments : mapping from str to Increment
+        The increments.
+    truths : mapping from str to float, optional
+        Relative increments to mark, such as those of a simulator.
+    title : str, default="Relative increments"
+        Title of the picture.
+    coverage : float, default=0.95
+        Chance with which the intervals cover the truth.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The picture.
+
+    Examples
+    --------
+    >>> more = Increment(control=10.0, treatment=11.0, standard_error=0.4, relative_error=0.045)
+    >>> [label.get_text() for label in plot_increments({"orders": more}).get_yticklabels()]
+    ['orders']
     """
     ax = plain_axes(ax, (6.4, 1.5 + 0.5 * len(increments)))
     ax.axvline(0.0, color=GREY, linewidth=1, zorder=0)

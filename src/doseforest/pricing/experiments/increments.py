@@ -20,21 +20,32 @@ ROUNDING = 1e-12  # of the values compared: a smaller increment with a smaller e
 class Increment:
     """The value of the treated arm less that of the control arm.
 
+    Attributes
+    ----------
+    control, treatment : float
+        Values of the arms.
+    standard_error : float
+        Standard error of the absolute increment.
+    relative_error : float
+        Standard error of the relative increment, by the delta method.
+    freedom : float
+        Degrees of freedom of the errors: with few units they are uncertain themselves.
+
     Examples
     --------
-    >>> found = Increment(control=10.0, treatment=11.0, standard_error=0.4, relative_error=0.045)
-    >>> found.absolute, round(found.relative, 3)
+    >>> more = Increment(control=10.0, treatment=11.0, standard_error=0.4, relative_error=0.045)
+    >>> more.absolute, round(more.relative, 3)
     (1.0, 0.1)
-    >>> low, high = found.interval()
+    >>> low, high = more.interval()
     >>> round(low, 2), round(high, 2)
     (0.22, 1.78)
     """
 
     control: float
     treatment: float
-    standard_error: float  # of the absolute increment
-    relative_error: float  # standard error of the relative increment, by the delta method
-    freedom: float = math.inf  # degrees of freedom of the errors: few units know them badly
+    standard_error: float
+    relative_error: float
+    freedom: float = math.inf
 
     @property
     def absolute(self) -> float:
@@ -57,12 +68,34 @@ class Increment:
         return float(2 * stdtr(self.freedom, -distance))
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Of the absolute increment."""
+        """Interval of the absolute increment.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         reach = self._quantile(coverage) * self.standard_error
         return self.absolute - reach, self.absolute + reach
 
     def relative_interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Of the relative increment."""
+        """Interval of the relative increment.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         reach = self._quantile(coverage) * self.relative_error
         return self.relative - reach, self.relative + reach
 
@@ -73,7 +106,18 @@ class Increment:
         return float(stdtrit(self.freedom, (1 + checked_coverage(coverage)) / 2))
 
     def as_dict(self, coverage: float = 0.95) -> dict[str, Any]:
-        """Numbers for a file; None where there is no relative increment."""
+        """Numbers for a file; None where there is no relative increment.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the intervals cover the truth.
+
+        Returns
+        -------
+        dict
+            Numbers by name.
+        """
         has_relative = math.isfinite(self.relative)
         return {
             "control": self.control,

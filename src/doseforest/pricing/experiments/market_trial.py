@@ -29,7 +29,19 @@ TRIALS = 1  # use of the seed: views of a test are other ones than those of expe
 
 @dataclass(frozen=True, slots=True)
 class TrueIncrement:
-    """What both policies bring in the cells and days of the test, exactly expected."""
+    """What both policies bring in the cells and days of the test, exactly expected.
+
+    Attributes
+    ----------
+    control, treatment : float
+        Expected metric of both policies.
+
+    Examples
+    --------
+    >>> truth = TrueIncrement(control=10.0, treatment=12.0)
+    >>> truth.absolute, truth.relative
+    (2.0, 0.2)
+    """
 
     control: float
     treatment: float
@@ -50,12 +62,34 @@ Truths = dict[str, TrueIncrement]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketTest:
-    """Results of a test by metric, and the truth."""
+    """Results of a test in the marketplace by metric, and the truth.
+
+    Attributes
+    ----------
+    results : dict of ABResult
+        By metric.
+    truths : dict of TrueIncrement
+        By metric.
+    cells : array of int of shape (n_cells,)
+        Cells that took part.
+    arms : array of str of shape (n_cells,)
+        Name of each cell's arm.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.experiments import run_ab_test
+    >>> from doseforest.pricing.market import Marketplace
+    >>> policies = {"none": 0.0, "flat": 0.12}
+    >>> test = run_ab_test(
+    ...     Marketplace(), policies, days=1, days_before=1, cells=range(0, 5760, 40))
+    >>> sorted(test.results) == sorted(test.truths), len(test.arms)
+    (True, 144)
+    """
 
     results: dict[str, ABResult]
     truths: Truths
     cells: IntArray = field(repr=False)  # (n_cells,)
-    arms: Array = field(repr=False)  # (n_cells,) name of each cell's arm
+    arms: Array = field(repr=False)  # (n_cells,)
 
     @property
     def orders(self) -> ABResult:
@@ -72,7 +106,20 @@ class MarketTest:
         return f"{self.orders}\n  truth {truth.absolute:+.4g}, {truth.relative:+.2%}"
 
     def plot(self, *, coverage: float = 0.95, ax: Any | None = None) -> Any:
-        """Relative increments of all metrics beside the truth."""
+        """Draw relative increments of all metrics beside the truth.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the intervals cover the truth.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         shown = {
             name: result.increment
             for name, result in self.results.items()
@@ -108,21 +155,31 @@ def run_ab_test(
     Parameters
     ----------
     market : Marketplace
+        The marketplace.
     policies : mapping of two names to policies
         The first one is the control. A policy is a discount, a callable or has ``decide``.
-    days, days_before : int, default=7
-        Of the test, and of the period before, whose metrics and views are the covariates.
+    days : int, default=7
+        Days of the test. More days give smaller errors and take longer.
+    days_before : int, default=7
+        Days of the period before, whose metrics and views are the covariates.
     before : policy, default=0.0
-        Of all cells in the period before.
-    cells : array of ints, optional
+        Policy of all cells in the period before.
+    cells : array of int, optional
         Cells that take part, by default all of them.
     salt : str, default="ab"
+        Name of the test: another salt puts other cells into each arm.
     shares : mapping from policy to its share of the cells, optional
         By default a half each.
     adjustment : {"lin", "cuped", "none"}, default="lin"
+        How covariates are used, as in `compare_arms`.
     seed : int, default=0
-        Of traffic and luck. Views are other ones than those of an experiment with this seed, so
-        that a policy is not tried on what it was learned from.
+        Seed of traffic and luck. Views are other ones than those of an experiment with this seed,
+        so that a policy is not tried on what it was learned from.
+
+    Returns
+    -------
+    MarketTest
+        Results by metric, beside the exact truth.
 
     Examples
     --------

@@ -16,11 +16,28 @@ ALARM = 0.001  # p-value below which the ratio is taken for broken; few false al
 
 @dataclass(frozen=True, slots=True)
 class SampleRatioCheck:
-    """Units of each arm beside the plan."""
+    """Units of each arm beside the plan.
+
+    Attributes
+    ----------
+    counts : dict of int
+        Units by arm.
+    shares : dict of float
+        Planned shares by arm.
+    statistic : float
+        Chi-square.
+    p_value : float
+        Chance of counts as far from the plan.
+
+    Examples
+    --------
+    >>> check_sample_ratio({"a": 510, "b": 490}).statistic
+    0.4
+    """
 
     counts: dict[str, int]
-    shares: dict[str, float]  # planned
-    statistic: float  # chi-square
+    shares: dict[str, float]
+    statistic: float
     p_value: float
 
     @property
@@ -43,9 +60,15 @@ def check_sample_ratio(
 
     Parameters
     ----------
-    counts : mapping from arm to its number of units
-    shares : mapping from arm to its planned share, optional
-        By default the same for all arms.
+    counts : mapping from arm to int
+        Number of units of each arm.
+    shares : mapping from arm to float, optional
+        Planned share of each arm; by default the same for all.
+
+    Returns
+    -------
+    SampleRatioCheck
+        The test; ``holds`` is False where the assignment went wrong.
 
     Examples
     --------

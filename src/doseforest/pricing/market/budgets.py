@@ -20,9 +20,16 @@ def flat_discount(market: Marketplace, traffic: Traffic, cost: Any) -> float:
     Parameters
     ----------
     market : Marketplace
+        The marketplace.
     traffic : Traffic
+        Views that get the discount.
     cost : float
         For instance what another policy costs: ``market.expected(traffic, policy).cost.sum()``.
+
+    Returns
+    -------
+    float
+        The discount.
 
     Examples
     --------

@@ -33,7 +33,24 @@ class Zones:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class City:
-    """Where riders go from and to.
+    """Where riders go from and to: zones, and cells of origin, destination and hour.
+
+    Attributes
+    ----------
+    settings : CitySettings
+        What the city was made of.
+    zones : Zones
+        Places and traits of the zones.
+    origin, destination : array of int of shape (n_cells,)
+        Zones of each cell.
+    hour : array of int of shape (n_cells,)
+        Hour of each cell.
+    distance : array of shape (n_cells,)
+        Kilometres of streets.
+    mean_views : array of shape (n_cells, 7)
+        Mean price views of a day, by weekday.
+    drivers_per_request : array of shape (n_cells, 7)
+        Idle drivers over requests when it is dry, by weekday.
 
     Examples
     --------
@@ -49,9 +66,9 @@ class City:
     origin: IntArray = field(repr=False)  # (n_cells,)
     destination: IntArray = field(repr=False)
     hour: IntArray = field(repr=False)
-    distance: FloatArray = field(repr=False)  # (n_cells,) kilometres of streets
-    mean_views: FloatArray = field(repr=False)  # (n_cells, 7) of a day, by weekday
-    drivers_per_request: FloatArray = field(repr=False)  # (n_cells, 7) when it is dry
+    distance: FloatArray = field(repr=False)  # (n_cells,)
+    mean_views: FloatArray = field(repr=False)  # (n_cells, 7)
+    drivers_per_request: FloatArray = field(repr=False)  # (n_cells, 7)
 
     @property
     def n_cells(self) -> int:
@@ -59,7 +76,18 @@ class City:
         return len(self.origin)
 
     def cell_name(self, cell: int) -> str:
-        """A cell in words."""
+        """A cell in words.
+
+        Parameters
+        ----------
+        cell : int
+            Number of the cell.
+
+        Returns
+        -------
+        str
+            Origin, destination and hour.
+        """
         start, end = self.origin[cell], self.destination[cell]
         return f"zone {start} to zone {end}, {self.hour[cell]}:00"
 

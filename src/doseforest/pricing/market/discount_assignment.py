@@ -25,13 +25,46 @@ SAME = 1e-9  # levels are told apart by more
 
 
 class Assignment(Protocol):
-    """A rule with known probabilities; discounts of two options are drawn apart."""
+    """A rule with fixed probabilities; discounts of two options are drawn apart.
+
+    Examples
+    --------
+    >>> RandomLevels().doses(np.zeros((2, 16)), np.array([[0.0], [0.99]]))
+    array([[0. ],
+           [0.3]])
+    """
 
     def doses(self, X: FloatArray, chances: FloatArray) -> FloatArray:
-        """Discounts by uniform numbers, both of shape (n_views, n_options)."""
+        """Discounts of views by uniform numbers.
+
+        Parameters
+        ----------
+        X : array of shape (n_views, n_features)
+            Features of the views.
+        chances : array of shape (n_views, n_options)
+            Uniform numbers.
+
+        Returns
+        -------
+        array of shape (n_views, n_options)
+            The discounts.
+        """
 
     def density(self, doses: FloatArray, X: FloatArray) -> FloatArray:
-        """Density (or probability) of discounts (n_views, n_options) given the features."""
+        """Density (or probability) of discounts given the features.
+
+        Parameters
+        ----------
+        doses : array of shape (n_views, n_options)
+            Discounts.
+        X : array of shape (n_views, n_features)
+            Features of the views.
+
+        Returns
+        -------
+        array of shape (n_views, n_options)
+            The densities.
+        """
 
 
 @dataclass(frozen=True, slots=True)

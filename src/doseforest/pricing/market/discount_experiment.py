@@ -35,6 +35,31 @@ KINDS = {
 class Experiment:
     """Views, their discounts, and what became of them.
 
+    Attributes
+    ----------
+    X : array of shape (n_rows, n_features)
+        Features.
+    treatment : array of shape (n_rows,) or (n_rows, 2)
+        Discounts.
+    propensity : array of shape (n_rows,)
+        Density of the discounts given X.
+    cell, day : array of int of shape (n_rows,)
+        Cell and day of the view.
+    drivers : array of int of shape (n_rows,)
+        Idle drivers in the cell on that day.
+    option : array of int of shape (n_rows,)
+        Option that was requested; -1 for none.
+    requested : array of shape (n_rows,)
+        1 for a request.
+    finished : array of shape (n_rows,)
+        1 for a finished order.
+    wait_minutes : array of shape (n_rows,)
+        Waiting time; NaN without an order.
+    revenue : array of shape (n_rows,)
+        What the rider paid.
+    cost : array of shape (n_rows,)
+        Cost of the discount.
+
     Examples
     --------
     >>> from doseforest.pricing.market import Marketplace
@@ -46,23 +71,29 @@ class Experiment:
     """
 
     X: FloatArray = field(repr=False)  # (n_rows, n_features)
-    treatment: FloatArray = field(repr=False)  # (n_rows,) or (n_rows, 2): discounts
-    propensity: FloatArray = field(repr=False)  # (n_rows,) density of the discounts given X
+    treatment: FloatArray = field(repr=False)  # (n_rows,)
+    propensity: FloatArray = field(repr=False)  # (n_rows,)
     cell: IntArray = field(repr=False)  # (n_rows,)
     day: IntArray = field(repr=False)  # (n_rows,)
-    drivers: IntArray = field(repr=False)  # (n_rows,) idle in the cell on that day
-    option: IntArray = field(repr=False)  # (n_rows,) that was requested, -1 for none
-    requested: FloatArray = field(repr=False)  # (n_rows,) 1 for a request
-    finished: FloatArray = field(repr=False)  # (n_rows,) 1 for a finished order
-    wait_minutes: FloatArray = field(repr=False)  # (n_rows,) NaN without an order
+    drivers: IntArray = field(repr=False)  # (n_rows,)
+    option: IntArray = field(repr=False)  # (n_rows,)
+    requested: FloatArray = field(repr=False)  # (n_rows,)
+    finished: FloatArray = field(repr=False)  # (n_rows,)
+    wait_minutes: FloatArray = field(repr=False)  # (n_rows,)
     revenue: FloatArray = field(repr=False)  # (n_rows,)
-    cost: FloatArray = field(repr=False)  # (n_rows,) of the discount
+    cost: FloatArray = field(repr=False)  # (n_rows,)
 
     def __len__(self) -> int:
         return len(self.requested)
 
     def columns(self) -> dict[str, Array]:
-        """Columns of a table by name, in types that hold them without loss."""
+        """Columns of a table by name, in types that hold them without loss.
+
+        Returns
+        -------
+        dict of arrays
+            By name.
+        """
         table: dict[str, Array] = {
             name: self.X[:, place].astype(np.int32 if name in WHOLE else np.float32)
             for place, name in enumerate(FEATURES)
@@ -80,12 +111,14 @@ def draw_experiment(
     assignment: str = EXPERIMENT,
     log_share: float = 1.0,
 ) -> Experiment:
-    """The first rows of an experiment over cells and days in a random order.
+    """Draw the first rows of an experiment over cells and days in a random order.
 
     Parameters
     ----------
     market : Marketplace
+        The marketplace.
     n_rows : int, default=10_000
+        Number of rows.
     seed : int, default=0
         The rows of a smaller experiment with the same seed are the first of a larger one.
     assignment : {"levels", "continuous", "history", "history_continuous"}, default="levels"
@@ -93,6 +126,17 @@ def draw_experiment(
     log_share : float, default=1.0
         Share of the views that are logged, at random. All views of a visit have about 20 rows that
         are alike; a small share spreads few rows over the whole city.
+
+    Returns
+    -------
+    Experiment
+        The rows.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.market import Marketplace
+    >>> sorted(set(draw_experiment(Marketplace(), n_rows=500).treatment.tolist()))
+    [0.0, 0.06, 0.12, 0.18, 0.24, 0.3]
     """
     pieces = list(
         experiment_pieces(market, checked_rows(n_rows), checked_seed(seed), assignment, log_share)

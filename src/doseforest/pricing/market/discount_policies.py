@@ -14,16 +14,23 @@ ROUNDING = 1e-9  # beyond the largest discount, by decimals
 
 
 def plan_of(policy: Any, X: FloatArray, n_options: int) -> FloatArray:
-    """Discounts of views, shape (n_views, n_options).
+    """Discounts of views by a policy.
 
     Parameters
     ----------
     policy : number, array, callable or object with a method ``decide``
         A number (or one for each option) is the same discount for all views, an array has one for
-        each view. A callable, or the method ``decide``, is given ``X`` and answers with such an
-        array, or with what has one as ``dose``, as the decisions of the library's policies do.
+        each view. A callable, or the method ``decide``, is called with ``X`` and answers with such
+        an array, or with what has one as ``dose``, as the decisions of the library's policies do.
     X : array of shape (n_views, n_features)
+        Features of the views.
     n_options : int
+        Number of options.
+
+    Returns
+    -------
+    array of shape (n_views, n_options)
+        The discounts.
 
     Examples
     --------

@@ -41,16 +41,33 @@ def write_experiment(
     Parameters
     ----------
     path : str or Path
+        The file.
     n_rows : int, default=10_698_884
-        By default as many as in the experiment of the GCF paper.
+        Number of rows; by default as many as in the experiment of the GCF paper.
     market : Marketplace, optional
         By default the mixed regime with one option.
-    seed, assignment, log_share :
+    seed : int, default=0
+        As in `draw_experiment`.
+    assignment : str, default="levels"
+        As in `draw_experiment`.
+    log_share : float, default=1.0
         As in `draw_experiment`.
     chunk_rows : int, default=1_000_000
         Rows of a row group; memory grows with it.
     progress : bool, optional
         Show a bar; by default on terminals.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rides.parquet"
+    >>> write_experiment(path, n_rows=500, progress=False).name
+    'rides.parquet'
     """
     arrow, parquet = _pyarrow()
     own_market, rows = market or Marketplace(), checked_rows(n_rows)

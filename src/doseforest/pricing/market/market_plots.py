@@ -31,7 +31,27 @@ COLOURS = (BLUE, ORANGE, GREEN)  # of commuters, savers, leisure
 
 
 def plot_request_curves(market: Marketplace, *, seed: int = 0, ax: Any | None = None) -> Any:
-    """Request probabilities of some views, by the kind of rider that prevails; black: the mean."""
+    """Draw request probabilities of some views, by the kind of rider; black: the mean.
+
+    Parameters
+    ----------
+    market : Marketplace
+        The marketplace.
+    seed : int, default=0
+        Seed of the views.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The picture.
+
+    Examples
+    --------
+    >>> len(plot_request_curves(Marketplace()).lines) > 3
+    True
+    """
     ax = plain_axes(ax)
     traffic = market.draw_traffic(days=7, cells=np.arange(0, market.n_cells, 40), seed=seed)
     grid = np.linspace(0.0, MAX_DISCOUNT, 121)
@@ -53,7 +73,25 @@ def plot_request_curves(market: Marketplace, *, seed: int = 0, ax: Any | None = 
 
 
 def plot_city(market: Marketplace, *, ax: Any | None = None) -> Any:
-    """Zones by place; size is business, colour the income, a triangle the airport."""
+    """Draw zones by place; size is business, colour the income, a triangle the airport.
+
+    Parameters
+    ----------
+    market : Marketplace
+        The marketplace.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The picture.
+
+    Examples
+    --------
+    >>> len(plot_city(Marketplace()).collections) > 1
+    True
+    """
     ax = plain_axes(ax)
     zones = market.city.zones
     flies = zones.airport > 0
@@ -79,7 +117,27 @@ def plot_city(market: Marketplace, *, ax: Any | None = None) -> Any:
 
 
 def plot_hours(market: Marketplace, *, seed: int = 0, ax: Any | None = None) -> Any:
-    """Views, requests, drivers and orders of an average cell over the hours of workdays."""
+    """Draw views, requests, drivers and orders of an average cell over the hours of workdays.
+
+    Parameters
+    ----------
+    market : Marketplace
+        The marketplace.
+    seed : int, default=0
+        Seed of the traffic.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The picture.
+
+    Examples
+    --------
+    >>> len(plot_hours(Marketplace()).lines) >= 4
+    True
+    """
     ax = plain_axes(ax)
     traffic = market.draw_traffic(days=np.array(CITY_DAYS), seed=seed)
     found = market.expected(traffic, 0.0)
@@ -101,7 +159,23 @@ def plot_hours(market: Marketplace, *, seed: int = 0, ax: Any | None = None) -> 
 
 
 def plot_matching(*, ax: Any | None = None) -> Any:
-    """Expected orders against requests, for some numbers of drivers."""
+    """Draw expected orders against requests, for some numbers of drivers.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The picture.
+
+    Examples
+    --------
+    >>> plot_matching().get_xlabel()
+    'requests'
+    """
     ax = plain_axes(ax)
     requests = np.linspace(0.0, 40.0, 161)
     for drivers, colour in zip((5.0, 10.0, 20.0), COLOURS, strict=True):
@@ -115,7 +189,24 @@ def plot_matching(*, ax: Any | None = None) -> Any:
 
 
 def plot_marketplace(path: Any) -> Path:
-    """Everything on one page, written to a file."""
+    """Draw everything on one page, into a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, a PNG or another kind that matplotlib writes.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> plot_marketplace(Path(tempfile.mkdtemp()) / "marketplace.png").name
+    'marketplace.png'
+    """
     plt = pyplot()
     figure, axes = plt.subplots(2, 3, figsize=(12.0, 6.8), layout="constrained")
     for name, ax in zip(REGIMES, axes[0], strict=True):

@@ -115,39 +115,76 @@ class Marketplace:
     # Exact answers of single views.
 
     def option_probabilities(self, X: Any, doses: Any) -> FloatArray:
-        """Exact probability that each option is requested, shape (n_views, n_doses, n_options).
+        """Exact probability that each option is requested.
 
         Parameters
         ----------
         X : array of shape (n_views, n_features)
-        doses : array of shape (n_views, n_doses), with two options (n_views, n_doses, 2)
+            Features of views.
+        doses : array of shape (n_views, n_doses) or, with two options, (n_views, n_doses, 2)
+            Discounts.
+
+        Returns
+        -------
+        array of shape (n_views, n_doses, n_options)
+            The probabilities.
         """
         units, table = checked_views(X, doses, self.n_options)
         tastes = tastes_of(units, self.table, self.options)
         return request_probabilities(table, tastes, self.table)
 
     def mean(self, doses: FloatArray, X: FloatArray) -> FloatArray:
-        """Exact probability of a request (of any option), shape (n_views, n_doses)."""
+        """Exact probability of a request, of any option.
+
+        Parameters
+        ----------
+        doses : array of shape (n_views, n_doses) or, with two options, (n_views, n_doses, 2)
+            Discounts.
+        X : array of shape (n_views, n_features)
+            Features of views.
+
+        Returns
+        -------
+        array of shape (n_views, n_doses)
+            The probabilities.
+        """
         total: FloatArray = self.option_probabilities(X, doses).sum(axis=2)
         return total
 
     def fares(self, X: FloatArray) -> FloatArray:
-        """Fare of each option without discount, shape (n_views, n_options)."""
+        """Fare of each option without discount.
+
+        Parameters
+        ----------
+        X : array of shape (n_views, n_features)
+            Features of views.
+
+        Returns
+        -------
+        array of shape (n_views, n_options)
+            The fares.
+        """
         fares: FloatArray = X[:, FEATURES.index("fare")][:, None] * self.fare_shares
         return fares
 
     # Views, and what becomes of them under a plan.
 
     def draw_traffic(self, *, days: Any = 7, cells: Any = None, seed: int = 0) -> Traffic:
-        """All views of cells on days.
+        """Draw all views of cells on days.
 
         Parameters
         ----------
-        days : int or array of ints, default=7
+        days : int or array of int, default=7
             Number of days from the first on, or the days themselves; day 0 is a Monday.
-        cells : array of ints, optional
+        cells : array of int, optional
             By default all of them.
         seed : int, default=0
+            Seed of the traffic.
+
+        Returns
+        -------
+        Traffic
+            The views.
         """
         own_days = checked_days(days, self.city.settings.season_days)
         own_cells = checked_cells(cells, self.n_cells)
@@ -155,25 +192,44 @@ class Marketplace:
         return draw_traffic(self.city, *visited, market_draws.checked_seed(seed))
 
     def plan(self, policy: Any, traffic: Traffic) -> FloatArray:
-        """Discounts of a policy for views, shape (n_views, n_options).
+        """Discounts of a policy for views.
 
         Parameters
         ----------
         policy : number, array, callable or object with a method ``decide``
             The same discount for all, one for each view, or what makes discounts of ``X``.
         traffic : Traffic
+            The views.
+
+        Returns
+        -------
+        array of shape (n_views, n_options)
+            The discounts.
         """
         return plan_of(policy, traffic.X, self.n_options)
 
     def expected(self, traffic: Traffic, policy: Any) -> ExpectedOutcomes:
-        """Exact expectations for each view where all views of a visit compete for its drivers."""
+        """Exact expectations for each view where all views of a visit compete for its drivers.
+
+        Parameters
+        ----------
+        traffic : Traffic
+            The views.
+        policy : policy
+            As in `plan`.
+
+        Returns
+        -------
+        ExpectedOutcomes
+            Requests, orders, revenue and cost.
+        """
         doses = self.plan(policy, traffic)
         return expected_outcomes(
             self._chosen(traffic, doses), self.fares(traffic.X), doses, traffic
         )
 
     def order_curves(self, traffic: Traffic, doses: Any, policy: Any) -> FloatArray:
-        """Exact probability of a finished order of each view at doses, shape (n_views, n_doses).
+        """Exact probability of a finished order of each view at doses.
 
         All other views have the discounts of the policy. What one rider's discount takes from
         those who come later is not in the curve, but in the sums of `expected`.
@@ -181,8 +237,16 @@ class Marketplace:
         Parameters
         ----------
         traffic : Traffic
+            The views.
         doses : array of shape (n_doses,) or (n_views, n_doses), with two options one axis more
-        policy : as in `plan`
+            Discounts.
+        policy : policy
+            As in `plan`.
+
+        Returns
+        -------
+        array of shape (n_views, n_doses)
+            The probabilities.
         """
         table = plain_doses(dose_table(doses, len(traffic), n_components=self.n_options))
         requests = self.expected(traffic, policy).requests
@@ -190,7 +254,22 @@ class Marketplace:
         return self.mean(table, traffic.X) * served[:, None]
 
     def draw_results(self, traffic: Traffic, policy: Any, seed: int = 0) -> DrawnOutcomes:
-        """What happens to each view; the luck of a rider is the same under any policy."""
+        """Draw what happens to each view; the luck of a rider is the same under any policy.
+
+        Parameters
+        ----------
+        traffic : Traffic
+            The views.
+        policy : policy
+            As in `plan`.
+        seed : int, default=0
+            Seed of the luck.
+
+        Returns
+        -------
+        DrawnOutcomes
+            Requests, orders, waits, revenue and cost.
+        """
         doses, seed = self.plan(policy, traffic), market_draws.checked_seed(seed)
         chosen, fares = self._chosen(traffic, doses), self.fares(traffic.X)
         return draw_outcomes(chosen, fares, doses, traffic, seed)
@@ -201,7 +280,18 @@ class Marketplace:
     # Experiments.
 
     def blocks(self, seed: int = 0) -> Iterator[Traffic]:
-        """Traffic of the whole season in a random order of cells and days, block by block."""
+        """Draw traffic of the whole season in a random order of cells and days, block by block.
+
+        Parameters
+        ----------
+        seed : int, default=0
+            Seed of the order and of the traffic.
+
+        Yields
+        ------
+        Traffic
+            A block of visits.
+        """
         n_visits = self.n_cells * self.city.settings.season_days
         seed = market_draws.checked_seed(seed)
         for start in range(0, n_visits, BLOCK_VISITS):
@@ -210,7 +300,22 @@ class Marketplace:
             yield draw_traffic(self.city, cells, days, seed)
 
     def assigned(self, traffic: Traffic, assignment: str, seed: int) -> FloatArray:
-        """Discounts of views by one of the ASSIGNMENTS, shape (n_views, n_options)."""
+        """Discounts of views by one of the ASSIGNMENTS.
+
+        Parameters
+        ----------
+        traffic : Traffic
+            The views.
+        assignment : {"levels", "continuous", "history", "history_continuous"}
+            Randomised discounts (six levels, or any), or confounded ones.
+        seed : int
+            Seed of the draw.
+
+        Returns
+        -------
+        array of shape (n_views, n_options)
+            The discounts.
+        """
         keys = traffic.visit_keys[traffic.visit]
         chances = [
             market_draws.uniforms(
@@ -221,15 +326,23 @@ class Marketplace:
         return rule_of(assignment).doses(traffic.X, np.stack(chances, axis=1))
 
     def draw(self, n: int = 2000, seed: int = 0, assignment: str = EXPERIMENT) -> Simulation:
-        """Requests of an experiment as a simulation with its exact curves.
+        """Draw requests of an experiment as a simulation with its exact curves.
 
         Rows are spread over the city, one or two for each cell and day.
 
         Parameters
         ----------
         n : int, default=2000
+            Number of rows.
         seed : int, default=0
+            Seed of the draw.
         assignment : {"levels", "continuous", "history", "history_continuous"}, default="levels"
+            Randomised discounts (six levels, or any), or confounded ones.
+
+        Returns
+        -------
+        Simulation
+            Rows, and the exact probability of a request at any discount.
         """
         drawn = draw_experiment(self, n, seed, assignment, log_share=SPREAD)
         axis = cell_middles(0.0, MAX_DISCOUNT, EVALUATED[self.n_options])
@@ -248,19 +361,73 @@ class Marketplace:
     # What a population of `simulation.design` has beside `mean`.
 
     def draw_units(self, n_units: int, rng: Generator) -> FloatArray:
-        """Features of views, shape (n_units, n_features)."""
+        """Draw features of views.
+
+        Parameters
+        ----------
+        n_units : int
+            Number of views.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array of shape (n_units, n_features)
+            The features.
+        """
         return draw_experiment(self, n_units, int(rng.integers(2**62)), log_share=SPREAD).X
 
     def assign(self, X: FloatArray, rng: Generator) -> FloatArray:
-        """Randomised levels, shape (n_units,) or (n_units, 2)."""
+        """Draw randomised levels of the discount.
+
+        Parameters
+        ----------
+        X : array of shape (n_views, n_features)
+            Features of views.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array of shape (n_views,) or (n_views, 2)
+            The discounts.
+        """
         doses = rule_of(EXPERIMENT).doses(X, rng.random((len(X), self.n_options)))
         return doses[:, 0] if self.n_options == 1 else doses
 
     def noise_scale(self, mean: FloatArray, X: FloatArray) -> FloatArray:
-        """Of a request or none: sqrt(p (1 - p))."""
+        """Standard deviation of a request or none: sqrt(p (1 - p)).
+
+        Parameters
+        ----------
+        mean : array of shape (n_views, n_doses)
+            Probabilities of a request.
+        X : array of shape (n_views, n_features)
+            Features of views.
+
+        Returns
+        -------
+        array of shape (n_views, n_doses)
+            The standard deviations.
+        """
         scale: FloatArray = np.sqrt(mean * (1.0 - mean))
         return scale
 
     def draw_outcomes(self, mean: FloatArray, X: FloatArray, rng: Generator) -> FloatArray:
-        """1 for a request, else 0."""
+        """Draw requests: 1 for a request, else 0.
+
+        Parameters
+        ----------
+        mean : array of shape (n_views, n_doses)
+            Probabilities of a request.
+        X : array of shape (n_views, n_features)
+            Features of views.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array of shape (n_views, n_doses)
+            The requests.
+        """
         return (rng.random(mean.shape) < mean).astype(np.float64)

@@ -18,8 +18,22 @@ from doseforest.pricing.market.traffic import Traffic
 
 
 def expected_orders(n_requests: FloatArray, drivers: FloatArray) -> FloatArray:
-    """Expected orders where the number of requests is known: D * (1 - (1 - 1/D)^R).
+    """Expected orders where the number of requests is fixed: D * (1 - (1 - 1/D)^R).
 
+    Parameters
+    ----------
+    n_requests : array
+        Numbers of requests R.
+    drivers : array of that shape
+        Numbers of idle drivers D.
+
+    Returns
+    -------
+    array of that shape
+        Expected orders.
+
+    Examples
+    --------
     >>> expected_orders(np.array([1.0, 2.0, 1000.0]), np.array([2.0, 2.0, 2.0]))
     array([1. , 1.5, 2. ])
     """

@@ -42,7 +42,9 @@ def oracle_plan(
     Parameters
     ----------
     market : Marketplace
+        The marketplace.
     traffic : Traffic
+        Views that get discounts.
     budget : float
         Total expected cost of all discounts.
     doses : array of shape (n_doses,) or (n_doses, 2), optional
@@ -51,6 +53,7 @@ def oracle_plan(
     Returns
     -------
     array of shape (n_views, n_options)
+        The discounts.
 
     Examples
     --------

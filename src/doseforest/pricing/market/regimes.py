@@ -63,16 +63,37 @@ class RiderKind:
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """How riders answer discounts; who they are is the same in all regimes."""
+    """How riders answer discounts; who they are is the same in all regimes.
+
+    Attributes
+    ----------
+    name : str
+        Name of the regime.
+    description : str
+        What riders do, in a sentence.
+    commuters, savers, leisure : RiderKind
+        Kinds of riders, with the curves by which they answer.
+    thresholds : tuple of float
+        Lowest and highest discount at which a rider wakes up.
+    threshold_width : float
+        Scale of the logistic step there.
+    saturation : tuple of float
+        Lowest and highest scale of the discount at which a rider has had enough.
+
+    Examples
+    --------
+    >>> [kind.curve for kind in REGIMES["mixed"].riders]
+    ['inelastic', 'threshold', 'saturating']
+    """
 
     name: str
     description: str
     commuters: RiderKind
     savers: RiderKind
     leisure: RiderKind
-    thresholds: tuple[float, float]  # lowest and highest discount at which a rider wakes up
-    threshold_width: float  # scale of the logistic step there
-    saturation: tuple[float, float]  # scale of the discount at which a rider has had enough
+    thresholds: tuple[float, float]
+    threshold_width: float
+    saturation: tuple[float, float]
 
     @property
     def riders(self) -> tuple[RiderKind, RiderKind, RiderKind]:

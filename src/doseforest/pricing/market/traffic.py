@@ -39,15 +39,37 @@ class Traffic:
 
     A visit is one cell on one day, an hour long. Its views share its drivers, first come first
     served; visits have nothing in common but the weather.
+
+    Attributes
+    ----------
+    X : array of shape (n_views, n_features)
+        Features.
+    visit : array of int of shape (n_views,)
+        Visit of each view, ascending.
+    rank : array of int of shape (n_views,)
+        Place in the visit's order of coming.
+    visit_cells, visit_days : array of int of shape (n_visits,)
+        Cell and day of each visit.
+    visit_keys : array of int of shape (n_visits,)
+        Number of the day and cell, for draws.
+    drivers : array of int of shape (n_visits,)
+        Idle drivers at the start.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.market import Marketplace
+    >>> traffic = Marketplace().draw_traffic(days=2, cells=[0, 1, 2])
+    >>> traffic.n_visits
+    6
     """
 
     X: FloatArray = field(repr=False)  # (n_views, n_features)
-    visit: IntArray = field(repr=False)  # (n_views,) ascending
-    rank: IntArray = field(repr=False)  # (n_views,) place in the visit's order of coming
+    visit: IntArray = field(repr=False)  # (n_views,)
+    rank: IntArray = field(repr=False)  # (n_views,)
     visit_cells: IntArray = field(repr=False)  # (n_visits,)
     visit_days: IntArray = field(repr=False)  # (n_visits,)
-    visit_keys: IntArray = field(repr=False)  # (n_visits,) the day's and cell's number, for draws
-    drivers: IntArray = field(repr=False)  # (n_visits,) idle at the start
+    visit_keys: IntArray = field(repr=False)  # (n_visits,)
+    drivers: IntArray = field(repr=False)  # (n_visits,)
 
     def __len__(self) -> int:
         return len(self.visit)
@@ -68,7 +90,18 @@ class Traffic:
         return self.visit_days[self.visit]
 
     def by_visit(self, values: Any) -> FloatArray:
-        """Sums over the views of each visit."""
+        """Sums over the views of each visit.
+
+        Parameters
+        ----------
+        values : array of shape (n_views,)
+            A number for each view.
+
+        Returns
+        -------
+        array of shape (n_visits,)
+            The sums.
+        """
         sums = np.bincount(self.visit, np.asarray(values, np.float64), self.n_visits)
         return sums.astype(np.float64)
 

@@ -18,21 +18,63 @@ METRICS = ("requests", "orders", "revenue", "cost")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedOutcomes:
-    """Expectations of each view, given everybody's discounts and the drivers of the visits."""
+    """Expectations of each view, given everybody's discounts and the drivers of the visits.
 
-    requests: FloatArray = field(repr=False)  # (n_views,) probability of a request
-    orders: FloatArray = field(repr=False)  # (n_views,) probability of a finished order
-    revenue: FloatArray = field(repr=False)  # (n_views,) what riders pay
-    cost: FloatArray = field(repr=False)  # (n_views,) what discounts take from the fares
+    Attributes
+    ----------
+    requests : array of shape (n_views,)
+        Probability of a request.
+    orders : array of shape (n_views,)
+        Probability of a finished order.
+    revenue : array of shape (n_views,)
+        What riders pay.
+    cost : array of shape (n_views,)
+        What discounts take from the fares.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.market import Marketplace
+    >>> market = Marketplace()
+    >>> expected = market.expected(market.draw_traffic(days=1, cells=[0, 1]), 0.1)
+    >>> bool((expected.orders <= expected.requests).all())
+    True
+    """
+
+    requests: FloatArray = field(repr=False)  # (n_views,)
+    orders: FloatArray = field(repr=False)  # (n_views,)
+    revenue: FloatArray = field(repr=False)  # (n_views,)
+    cost: FloatArray = field(repr=False)  # (n_views,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnOutcomes:
-    """What happened to each view."""
+    """What happened to each view.
 
-    option: IntArray = field(repr=False)  # (n_views,) that was requested, -1 for none
-    orders: FloatArray = field(repr=False)  # (n_views,) 1 where the ride took place
-    wait_minutes: FloatArray = field(repr=False)  # (n_views,) of finished orders, else NaN
+    Attributes
+    ----------
+    option : array of int of shape (n_views,)
+        Option that was requested; -1 for none.
+    orders : array of shape (n_views,)
+        1 where the ride took place.
+    wait_minutes : array of shape (n_views,)
+        Waiting time of finished orders, else NaN.
+    revenue : array of shape (n_views,)
+        What riders paid.
+    cost : array of shape (n_views,)
+        What discounts took from the fares.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.market import Marketplace
+    >>> market = Marketplace()
+    >>> traffic = market.draw_traffic(days=1, cells=[0, 1])
+    >>> market.draw_results(traffic, 0.1).orders.shape == (len(traffic),)
+    True
+    """
+
+    option: IntArray = field(repr=False)  # (n_views,)
+    orders: FloatArray = field(repr=False)  # (n_views,)
+    wait_minutes: FloatArray = field(repr=False)  # (n_views,)
     revenue: FloatArray = field(repr=False)  # (n_views,)
     cost: FloatArray = field(repr=False)  # (n_views,)
 

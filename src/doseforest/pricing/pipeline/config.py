@@ -153,7 +153,28 @@ SECTIONS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class PipelineConfig:
-    """Everything that a pipeline is told.
+    """The configuration of a pipeline, checked; a section for each table of the TOML file.
+
+    Attributes
+    ----------
+    pipeline : RunSection
+        Where artifacts go, the engine, the seed, threads.
+    collect : CollectSection
+        Where rows come from, and the share of them that choose models.
+    columns : ColumnsSection
+        Outcome, treatment, features, and what is known of the assignment.
+    train : TrainSection
+        Models and their parameters.
+    select : SelectSection
+        How models are compared.
+    optimise : OptimiseSection
+        Doses, value, cost and budget of the policy.
+    publish : PublishSection
+        Where the policy is copied to.
+    test : TrialSection
+        The test of the policy.
+    folder : Path
+        What paths are relative to.
 
     Examples
     --------
@@ -175,13 +196,33 @@ class PipelineConfig:
     optimise: OptimiseSection
     publish: PublishSection
     test: TrialSection
-    folder: Path = field(default=Path(), compare=False)  # that paths are relative to
+    folder: Path = field(default=Path(), compare=False)
 
     @classmethod
     def from_tables(
         cls, tables: Any, folder: Path | None = None, name: str = "The configuration"
     ) -> PipelineConfig:
-        """Check tables of plain values, as TOML has them; a ConfigError has all problems."""
+        """Check tables of plain values, as TOML has them.
+
+        Parameters
+        ----------
+        tables : mapping
+            A table for each section.
+        folder : Path, optional
+            What paths are relative to; by default the working directory.
+        name : str, default="The configuration"
+            What errors call it, such as the file.
+
+        Returns
+        -------
+        PipelineConfig
+            The configuration.
+
+        Raises
+        ------
+        ConfigError
+            With all problems at once.
+        """
         problems: list[str] = []
         found: dict[str, Any] = {}
         problems += [
@@ -204,16 +245,74 @@ class PipelineConfig:
         return self.path(self.pipeline.workspace)
 
     def path(self, given: str) -> Path:
-        """A path of the configuration, relative to its own folder."""
+        """A path of the configuration, relative to the folder of its file.
+
+        Parameters
+        ----------
+        given : str
+            The path, as the file has it.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
         return self.folder / Path(given).expanduser()
 
     def plain(self, *sections: str) -> dict[str, Any]:
-        """Sections as plain values, for digests and the manifest."""
+        """Sections as plain values, for digests and the manifest.
+
+        Parameters
+        ----------
+        *sections : str
+            Names of sections.
+
+        Returns
+        -------
+        dict
+            A table for each.
+        """
         return {section: asdict(getattr(self, section)) for section in sections}
 
 
 def read_config(path: str | Path) -> PipelineConfig:
-    """Read and check a TOML file."""
+    """Read and check a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    PipelineConfig
+        The configuration; its paths are relative to the file.
+
+    Raises
+    ------
+    ConfigError
+        With all problems at once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "rides.toml"
+    >>> _ = file.write_text('''
+    ... [collect]
+    ... source = "marketplace"
+    ... rows = 1000
+    ... [columns]
+    ... outcome = "requested"
+    ... treatment = "discount"
+    ... [train]
+    ... models = ["forest"]
+    ... [optimise]
+    ... price = "fare"
+    ... budget = 0.5
+    ... ''')
+    >>> read_config(file).train.models
+    ('forest',)
+    """
     file = Path(path)
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -13,6 +13,13 @@ class PipelineError(ValueError):
 class ConfigError(PipelineError):
     """A configuration with problems, all of them at once.
 
+    Parameters
+    ----------
+    problems : sequence of str
+        A sentence for each.
+    name : str, default="The configuration"
+        The file.
+
     Examples
     --------
     >>> print(ConfigError(["[train] a.", "[test] b."], "config.toml"))

@@ -49,7 +49,33 @@ Watcher = Callable[[str, Step, Any], None]  # of "skips", "starts" or "ends", th
 
 
 def plan_pipeline(config: PipelineConfig) -> tuple[PlannedStep, ...]:
-    """Which steps would run now, and why; nothing is changed."""
+    """Say which steps would run now, and why; nothing is changed.
+
+    Parameters
+    ----------
+    config : PipelineConfig
+        The configuration.
+
+    Returns
+    -------
+    tuple of PlannedStep
+        Every step in order, with the reason why it would run or not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from doseforest.pricing.pipeline import PipelineConfig
+    >>> config = PipelineConfig.from_tables({
+    ...     "pipeline": {"workspace": tempfile.mkdtemp()},
+    ...     "collect": {"source": "marketplace", "rows": 1000},
+    ...     "columns": {"outcome": "requested", "treatment": "discount"},
+    ...     "train": {"models": ["forest"]},
+    ...     "optimise": {"price": "fare", "budget": 0.5},
+    ... })
+    >>> step = plan_pipeline(config)[0]
+    >>> step.step.name, step.state
+    ('collect', 'runs')
+    """
     manifest = Manifest.read(config.workspace)
     planned: list[PlannedStep] = []
     uncertain: dict[str, str] = {}  # artifacts that may change, and who writes them
@@ -79,10 +105,21 @@ def run_pipeline(
     Parameters
     ----------
     config : PipelineConfig
+        The configuration.
     fresh : bool, default=False
-        Run all steps again.
+        Run all steps again, whatever is up to date.
     watch : callable, optional
-        Told of every step: "skips", "starts" or "ends", the step, and why or its record.
+        Called at every step with "skips", "starts" or "ends", the step, and why or its record.
+
+    Returns
+    -------
+    tuple of FinishedStep
+        Every step in order, with its record.
+
+    Examples
+    --------
+    >>> from doseforest.pricing.pipeline import read_config
+    >>> run_pipeline(read_config("rides.toml"))  # doctest: +SKIP
     """
     config.workspace.mkdir(parents=True, exist_ok=True)
     tell = watch or (lambda *event: None)
