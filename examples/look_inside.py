@@ -39,10 +39,10 @@ def draw(forest: GeneralizedCausalForest, customers: pd.DataFrame, path: Path) -
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
-    forest.plot_dose_response(customers, effects=True, color_by="member", ax=axes[0, 0])
-    forest.plot_average_dose_response(ax=axes[0, 1])
-    forest.plot_importance("permutation", ax=axes[1, 0])
-    forest.plot_overlap(ax=axes[1, 1])
+    forest.plot.dose_response(customers, effects=True, color_by="member", ax=axes[0, 0])
+    forest.plot.average_dose_response(ax=axes[0, 1])
+    forest.plot.importance("permutation", ax=axes[1, 0])
+    forest.plot.overlap(ax=axes[1, 1])
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=75)
 

@@ -78,7 +78,7 @@ def draw(forest: GeneralizedCausalForest, customers: pd.DataFrame, path: Path) -
     }
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.4), layout="constrained")
     for ax, (title, units) in zip(axes, panels.items(), strict=True):
-        forest.plot_surface(units, effects=True, ax=ax)
+        forest.plot.surface(units, effects=True, ax=ax)
         ax.set_title(title, loc="left", pad=18)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=70)

@@ -26,6 +26,8 @@ from doseforest import (
     TreatmentGuard,
 )
 from doseforest.baselines import KennedyCurve, LinearCausalForest, OutcomeRegressor
+from doseforest.evaluation import effect_importance
+from doseforest.inference import shaped_forest
 from doseforest.policy import (
     DoseCost,
     DosePolicy,
@@ -97,7 +99,7 @@ def continuous_dose(n_jobs: int) -> Answers:
         "elasticity": forest.elasticity(own.units, 3.0),
         "outcome_model": forest.outcome_model_.dose_response(own.units),
         "outcome_weights": np.array(list(forest.outcome_weights_.values())),
-        "feature_importance": forest.feature_importance().values,
+        "feature_importance": effect_importance(forest).values,
     }
 
 
@@ -197,7 +199,7 @@ def densities(n_jobs: int) -> Answers:
         forest.fit(own.X, own.y, treatment=own.dose)
         average = forest.average_effect(3.0, 2.0)
         found[name] = np.array([average.value, average.standard_error])
-        found[f"{name}_weights"] = forest.treatment_weights_.r[:8]
+        found[f"{name}_weights"] = forest.average.treatment_weights.r[:8]
     return found
 
 
@@ -207,27 +209,27 @@ def densities(n_jobs: int) -> Answers:
 def intervals_by_bags(n_jobs: int) -> Answers:
     own = data.continuous(seed=21)
     forest = small(n_jobs, inference="bags").fit(own.X, own.y, treatment=own.dose)
-    found = forest.effect_inference(own.units, doses=[2.0, 3.0, 3.5], baseline=2.5)
+    found = forest.intervals.effect(own.units, doses=[2.0, 3.0, 3.5], baseline=2.5)
     return {
         "estimate": found.values,
         "standard_error": found.standard_errors,
         "interval": np.stack(found.interval(0.95)),
         "band": np.stack(found.band(0.9)),
         "effect_interval": np.stack(forest.effect_interval(own.units, 3.0, 2.0)),
-        "elasticity_interval": np.stack(forest.elasticity_interval(own.units, 3.0)),
+        "elasticity_interval": np.stack(forest.intervals.elasticity(own.units, 3.0).interval()),
     }
 
 
 def changes_and_tests(n_jobs: int) -> Answers:
     own = data.continuous(seed=22)
     forest = small(n_jobs).fit(own.X, own.y, treatment=own.dose)
-    slope, moved = forest.average_derivative(), forest.shift_effect(0.25)
-    line = forest.best_linear_projection([0, 1], dose=3.0, baseline=2.0)
-    calibration = forest.test_calibration()
-    heterogeneity = forest.test_heterogeneity()
-    ranked = forest.rate(3.0, 2.0, n_bootstrap=50)
-    shape = forest.test_shape("increasing", n_draws=500)
-    doubt = forest.sensitivity(2.0, 3.0)
+    slope, moved = forest.average.derivative(), forest.average.shift_effect(0.25)
+    line = forest.average.best_linear_projection([0, 1], dose=3.0, baseline=2.0)
+    calibration = forest.tests.calibration()
+    heterogeneity = forest.tests.heterogeneity()
+    ranked = forest.tests.rate(3.0, 2.0, n_bootstrap=50)
+    shape = forest.tests.shape("increasing", n_draws=500)
+    doubt = forest.tests.sensitivity(2.0, 3.0)
     return {
         "average_derivative": np.array([slope.value, slope.standard_error]),
         "shift_effect": np.array([moved.value, moved.standard_error]),
@@ -239,7 +241,7 @@ def changes_and_tests(n_jobs: int) -> Answers:
         "sensitivity": np.array(
             [doubt.value, doubt.residual_variance, doubt.representer_square, doubt.robustness_value]
         ),
-        "increasing": forest.with_shape("increasing").dose_response(own.units),
+        "increasing": shaped_forest(forest, "increasing").dose_response(own.units),
     }
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import doseforest
+from doseforest.base.accessors import Accessor
+from doseforest.base.late import late
 
 NAMES = Path(__file__).parents[2] / "tests" / "golden" / "public_names.txt"
 CLASSES = ("GeneralizedCausalForest", "CurveForest", "EffectForest")
@@ -20,7 +23,7 @@ def public_names() -> str:
     sections = {module.__name__: sorted(module.__all__) for module in exporting_packages()}
     for name in CLASSES:
         form = getattr(doseforest, name)
-        sections[f"attributes of {name}"] = [own for own in dir(form) if own[0] != "_"]
+        sections[f"attributes of {name}"] = list(attributes(form))
     for name in ESTIMATORS:
         signature = inspect.signature(getattr(doseforest, name))
         sections[f"parameters of {name}"] = [
@@ -29,6 +32,16 @@ def public_names() -> str:
     return (
         "\n\n".join("\n".join([f"# {title}", *names]) for title, names in sections.items()) + "\n"
     )
+
+
+def attributes(form: type) -> Iterator[str]:
+    """Public attributes of a class, and what there is under its accessors."""
+    for name in sorted(own for own in dir(form) if own[0] != "_"):
+        found = inspect.getattr_static(form, name)
+        if isinstance(found, Accessor):
+            yield from (f"{name}.{own}" for own in attributes(late(found.place)))
+        else:
+            yield name
 
 
 def exporting_packages() -> list[ModuleType]:

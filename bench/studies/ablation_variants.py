@@ -87,7 +87,7 @@ def train(data: Simulation, seed: int, n_trees: int = 400) -> tuple[Any, Trained
     """Fit the default; also what its variants start from."""
     forest = doseforest.GeneralizedCausalForest(n_trees, random_state=seed, n_jobs=1)
     forest.fit(data.X, data.y, treatment=data.treatment)
-    (part,), plan = forest._parts, forest._fit_plan
+    (part,), plan = forest._fitted.parts, forest._fitted.plan
     means = treatment_means(part.rows, part.outcome.folds, plan).values
     return forest, Trained(part.rows, plan, part.outcome, means)
 

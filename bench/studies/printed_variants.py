@@ -64,8 +64,8 @@ def fit_printed(data: Simulation, seed: int, n_trees: int = 500) -> tuple[Any, P
         n_jobs=1,
     )
     forest.fit(data.X, data.y, treatment=data.treatment)
-    (part,) = forest._parts
-    return forest, Printed(part.rows, forest._fit_plan, part.outcome)
+    (part,) = forest._fitted.parts
+    return forest, Printed(part.rows, forest._fitted.plan, part.outcome)
 
 
 def printed(own: Printed, **other: Any) -> FittedCorrection:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, load_forest
+from doseforest.evaluation import effect_importance
 from doseforest.nuisance.treatment import Strata
 
 N = 240
@@ -138,5 +139,5 @@ def test_a_missing_stratum_is_missing_however_it_is_written():
 def test_importance_sees_categories_as_a_fit_does():
     table = TABLE.assign(c=TABLE["c"].where(np.arange(N) % 10 > 0))  # some are missing
     forest = fit(DOSE, X=table, treatment_model=LinearRegression())
-    importance = forest.feature_importance("permutation", n_repeats=1)
+    importance = effect_importance(forest, "permutation", n_repeats=1)
     assert np.isfinite(importance.values).all()

@@ -136,7 +136,7 @@ def test_weights_are_chosen_among_those_of_categories():
     forest = small(correction="none").fit(DATA.frame, DATA.y, treatment=DATA.dose)
     assert np.isfinite(forest.average_dose_response([1.0, 3.0]).values).all()
     assert {"entropy", "permutation", "location_scale", "binned"} <= {
-        *forest.treatment_weights_.scores
+        *forest.average.treatment_weights.scores
     }
 
 

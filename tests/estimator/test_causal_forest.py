@@ -149,7 +149,7 @@ def test_what_was_chosen_is_visible(stacked):
     for report in stacked.rounds_:
         assert 0 <= report["strength"] <= 1
         assert sum(report["shares"].values()) <= 1 + 1e-9
-    assert stacked.treatment_weights_.name in stacked.treatment_weights_.scores
+    assert stacked.average.treatment_weights.name in stacked.average.treatment_weights.scores
 
 
 def test_the_outcome_model_alone_is_a_forest_without_correction():
@@ -177,7 +177,7 @@ def test_trees_split_on_effect_features_only():
 def test_swapped_halves_answer_for_the_rows_they_have_not_seen():
     x, dose, y = draw()
     forest = small(honesty="swap").fit(x, y, treatment=dose)
-    first, second = forest._parts
+    first, second = forest._fitted.parts
     assert np.array_equal(first.rows.grows, ~second.rows.grows)
     half = np.flatnonzero(first.rows.grows)
     line = Slopes().fit(np.column_stack([x, dose])[half], y[half])
@@ -493,7 +493,7 @@ def test_swapped_halves_grow_on_their_own_outcomes_only():
     x, dose, y = draw()
     y = y + 5 * np.sin(3 * x[:, 1]) * dose  # something to grow on
     forest = small(honesty="swap").fit(x, y, treatment=dose)
-    half = forest._parts[0].rows.grows
+    half = forest._fitted.rows.grows
     changed = small(honesty="swap").fit(x, np.where(half, y, 1.01 * y), treatment=dose)
     rounds = [f.model_.parts[0].correction.rounds for f in (forest, changed)]
     assert len(rounds[0]) == len(rounds[1]) == 1
@@ -537,7 +537,7 @@ def test_rows_of_a_group_share_a_fold():
     x, dose, y = draw()
     groups = np.repeat(np.arange(100), 4)
     forest = small(n_trees=4).fit(x, y, treatment=dose, groups=groups)
-    folds = forest._parts[0].outcome.folds.reshape(100, 4)
+    folds = forest._fitted.parts[0].outcome.folds.reshape(100, 4)
     assert (folds == folds[:, :1]).all()
 
 
@@ -545,5 +545,7 @@ def test_repeated_cross_fitting_averages_the_folds():
     x, dose, y = draw()
     once = small(n_trees=4).fit(x, y, treatment=dose)
     thrice = small(n_trees=4, n_repeats=3).fit(x, y, treatment=dose)
-    assert len(thrice._parts[0].outcome.repeats) == 3
-    assert not np.array_equal(once._parts[0].outcome.observed, thrice._parts[0].outcome.observed)
+    assert len(thrice._fitted.parts[0].outcome.repeats) == 3
+    assert not np.array_equal(
+        once._fitted.parts[0].outcome.observed, thrice._fitted.parts[0].outcome.observed
+    )

@@ -111,14 +111,17 @@ def test_counts_as_weights_give_the_models_of_repeated_rows(counted):
         again.outcome_model_.dose_response(DATA.x),
         rtol=1e-9,
     )
-    first = np.unique(again._parts[0].rows.ids, return_index=True)[1]
+    first = np.unique(again._fitted.rows.ids, return_index=True)[1]
     np.testing.assert_allclose(
-        weighted._parts[0].outcome.observed, again._parts[0].outcome.observed[first], rtol=1e-9
+        weighted._fitted.parts[0].outcome.observed,
+        again._fitted.parts[0].outcome.observed[first],
+        rtol=1e-9,
     )
     one, other = weighted.model_.support, again.model_.support
     assert (one.low, one.high) == (other.low, other.high)
     np.testing.assert_allclose(
-        weighted._fit_plan.basis.evaluate(DATA.dose), again._fit_plan.basis.evaluate(DATA.dose)
+        weighted._fitted.plan.basis.evaluate(DATA.dose),
+        again._fitted.plan.basis.evaluate(DATA.dose),
     )
 
 
@@ -165,14 +168,14 @@ def test_no_outcome_of_a_group_is_in_a_prediction_for_its_rows(honesty):
         small(**settings).fit(frame, y, treatment=DATA.dose, groups=GROUPS)
         for y in (DATA.y, changed)
     )
-    for one, other in zip(before._parts, after._parts, strict=True):
+    for one, other in zip(before._fitted.parts, after._fitted.parts, strict=True):
         seen = one.outcome.observed
         np.testing.assert_array_equal(seen[group], other.outcome.observed[group])
         assert one.rows.grows is not None or (seen != other.outcome.observed).any()
     doses = np.array([1.0, 3.0])
     np.testing.assert_array_equal(
-        before._parts[0].outcome.curves_out_of_fold(before._parts[0].rows.X, doses)[group],
-        after._parts[0].outcome.curves_out_of_fold(after._parts[0].rows.X, doses)[group],
+        before._fitted.parts[0].outcome.curves_out_of_fold(before._fitted.rows.X, doses)[group],
+        after._fitted.parts[0].outcome.curves_out_of_fold(after._fitted.rows.X, doses)[group],
     )
 
 

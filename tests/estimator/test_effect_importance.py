@@ -13,7 +13,7 @@ from doseforest import GeneralizedCausalForest
 from doseforest.engine.look_inside.split_importance import feature_importance
 from doseforest.estimator.out_of_bag import changed_curves
 from doseforest.estimator.trained_parts import out_of_bag
-from doseforest.evaluation import effect_losses
+from doseforest.evaluation import effect_importance, effect_losses
 
 LEVEL, MODIFIER, NOISE = 0, 1, 2
 
@@ -59,7 +59,7 @@ def test_gain_is_the_mean_over_forests_by_their_shares(corrected):
     for own in rounds:
         for member in own.forests:
             total += sum(member.shares) * feature_importance(member.forest).values
-    importance = corrected.feature_importance()
+    importance = effect_importance(corrected)
     assert total.sum() > 0.5
     assert importance.values == pytest.approx(total / total.sum())
     assert importance.ranked()[0] == ("x[1]", importance.values[MODIFIER])
@@ -67,34 +67,34 @@ def test_gain_is_the_mean_over_forests_by_their_shares(corrected):
 
 
 def test_gain_goes_by_depth_as_in_a_single_forest(corrected):
-    roots = corrected.feature_importance(max_depth=1)
-    assert roots.values[MODIFIER] > corrected.feature_importance().values[MODIFIER]
+    roots = effect_importance(corrected, max_depth=1)
+    assert roots.values[MODIFIER] > effect_importance(corrected).values[MODIFIER]
     assert roots.values.sum() == pytest.approx(1.0)
 
 
 def test_features_that_trees_may_not_split_on_gain_nothing():
-    importance = fit(300, controls=[0, 2]).feature_importance()
+    importance = effect_importance(fit(300, controls=[0, 2]))
     np.testing.assert_array_equal(importance.values, [0.0, 1.0, 0.0])
 
 
 def test_without_a_correction_there_is_no_gain():
-    np.testing.assert_array_equal(fit(300, correction="none").feature_importance().values, 0.0)
+    np.testing.assert_array_equal(effect_importance(fit(300, correction="none")).values, 0.0)
 
 
 @pytest.mark.parametrize(
     ("correction", "density"), [("stabilized", "none"), ("kernel", "gaussian")]
 )
 def test_every_correction_tells_its_forests(correction, density):
-    importance = fit(300, correction=correction, density=density).feature_importance()
+    importance = effect_importance(fit(300, correction=correction, density=density))
     assert importance.values.sum() == pytest.approx(1.0)
     assert importance.ranked()[0][0] == "x[1]"
 
 
 def test_the_forest_without_its_rows_has_gains_but_cannot_shuffle(corrected):
     alone = corrected.model_
-    assert alone.feature_importance().values == pytest.approx(corrected.feature_importance().values)
+    assert effect_importance(alone).values == pytest.approx(effect_importance(corrected).values)
     with pytest.raises(ValueError, match="must be 'gain' for a forest without its training rows"):
-        alone.feature_importance("permutation")
+        effect_importance(alone, "permutation")
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_the_forest_without_its_rows_has_gains_but_cannot_shuffle(corrected):
 def test_rows_as_they_are_get_their_out_of_bag_curves(parameters):
     fitted = fit(300, **parameters)
     doses = np.array([1.0, 2.0, 3.0])
-    exact, _ = out_of_bag(fitted._parts, doses)
-    found = changed_curves(fitted._parts, draw(300)[0], doses)
+    exact, _ = out_of_bag(fitted._fitted.parts, doses)
+    found = changed_curves(fitted._fitted.parts, draw(300)[0], doses)
     # What is added for everyone alike leaves the row itself out there, and not here.
     assert found == pytest.approx(exact, abs=0.02 * exact.std())
 
@@ -120,10 +120,10 @@ def test_rows_as_they_are_get_their_out_of_bag_curves(parameters):
 def test_a_changed_row_is_not_answered_by_what_has_seen_it(corrected):
     x, _, _ = draw()
     doses = np.array([0.5, 3.5])
-    before = changed_curves(corrected._parts, x, doses)
+    before = changed_curves(corrected._fitted.parts, x, doses)
     changed = x.copy()
     changed[7, MODIFIER] += 2.0
-    after = changed_curves(corrected._parts, changed, doses)
+    after = changed_curves(corrected._fitted.parts, changed, doses)
     others = np.arange(len(x)) != 7
     np.testing.assert_array_equal(after[others], before[others])
     assert np.ptp(after[7] - before[7]) > 1.0  # its effect has changed: 3 doses by 2, shrunk
@@ -132,7 +132,7 @@ def test_a_changed_row_is_not_answered_by_what_has_seen_it(corrected):
 @pytest.mark.parametrize("name", ["corrected", "products"])
 def test_shuffling_ranks_the_modifier_first_and_noise_at_nothing(name, request):
     fitted = request.getfixturevalue(name)
-    found = fitted.feature_importance("permutation", n_repeats=3)
+    found = effect_importance(fitted, "permutation", n_repeats=3)
     assert found.ranked()[0][0] == "x[1]"
     # Var(dose | x) is about .9 and shuffling doubles the modifier's variance of 1.
     assert 0.9 < found.values[MODIFIER] < 2.4
@@ -142,7 +142,7 @@ def test_shuffling_ranks_the_modifier_first_and_noise_at_nothing(name, request):
 
 
 def test_the_risk_without_a_shuffle_is_about_the_noise(products):
-    found = products.feature_importance("permutation", n_repeats=1)
+    found = effect_importance(products, "permutation", n_repeats=1)
     assert found.risk == pytest.approx(0.25, rel=0.2)  # 500 squares of sd .5: 6 % each way
     assert np.isnan(found.repeat_standard_errors).all()
     assert found.n_repeats == 1
@@ -150,9 +150,9 @@ def test_the_risk_without_a_shuffle_is_about_the_noise(products):
 
 def test_shuffles_are_drawn_by_the_seed():
     shuffled = fit(200, outcome_model=quadratic(), correction="none")
-    first, same = (shuffled.feature_importance("permutation", n_repeats=2) for _ in range(2))
+    first, same = (effect_importance(shuffled, "permutation", n_repeats=2) for _ in range(2))
     np.testing.assert_array_equal(first.values, same.values)
-    other = shuffled.feature_importance("permutation", n_repeats=2, random_state=1)
+    other = effect_importance(shuffled, "permutation", n_repeats=2, random_state=1)
     assert (first.values != other.values).all()
     assert (first.repeat_standard_errors >= 0).all()
 
@@ -162,8 +162,8 @@ def test_names_travel_with_the_values():
     x, dose, y = draw(200)
     table = pandas.DataFrame(x, columns=["level", "modifier", "noise"])
     fitted = forest(correction="none").fit(table, y, treatment=dose)
-    assert fitted.feature_importance("permutation", n_repeats=1).names == tuple(table.columns)
-    assert fitted.feature_importance().names == tuple(table.columns)
+    assert effect_importance(fitted, "permutation", n_repeats=1).names == tuple(table.columns)
+    assert effect_importance(fitted).names == tuple(table.columns)
 
 
 @settings(max_examples=30, derandomize=True, deadline=None)
@@ -190,7 +190,7 @@ def test_the_risk_does_not_see_the_level(seed, n):
 )
 def test_errors_name_parameter_rule_and_value(corrected, parameters, message):
     with pytest.raises(ValueError, match=message):
-        corrected.feature_importance(**parameters)
+        effect_importance(corrected, **parameters)
 
 
 def test_a_risk_of_arrays_that_do_not_match_is_refused():
@@ -201,4 +201,4 @@ def test_a_risk_of_arrays_that_do_not_match_is_refused():
 def test_before_fit_there_is_nothing_to_rank():
     for method in ("gain", "permutation"):
         with pytest.raises(NotFittedError):
-            forest().feature_importance(method)
+            effect_importance(forest(), method)

@@ -142,10 +142,10 @@ def test_close_doses_keep_apart():
 
 def test_clones_keep_the_output_and_default_takes_it_back(fitted):
     forest = clone(fitted).set_output(transform="pandas")
-    assert clone(forest).output == "pandas"
+    assert clone(forest)._output == "pandas"
     assert forest.set_output() is forest
-    assert forest.output == "pandas"
-    assert forest.set_output(transform="default").output == "default"
+    assert forest._output == "pandas"
+    assert forest.set_output(transform="default")._output == "default"
     assert "output" not in forest.get_params()
 
 

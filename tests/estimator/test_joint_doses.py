@@ -213,7 +213,7 @@ def test_levels_without_some_combination_are_served_as_fitted():
     asked = [[0.4321, 0.0, 1.0]]
     small = forest.distill(n_trees=20, verbose=False)
     assert np.allclose(small.dose_response(X, asked), forest.dose_response(X, asked), atol=1.0)
-    residual = y - forest._parts[0].observed_out_of_bag()
+    residual = y - forest._fitted.parts[0].observed_out_of_bag()
     assert residual.std() < 0.5 * y.std()  # kernel bias, no garbage
 
 

@@ -309,7 +309,7 @@ def test_a_two_armed_trial_has_the_doubly_robust_mean_of_the_textbook():
         correction="none", density=np.where(dose == 1, chance, 1 - chance), random_state=3
     )
     forest.fit(x, y, treatment=dose)
-    folds = draw_folds(np.arange(300), 4, forest._fit_plan.seed + 1)
+    folds = draw_folds(np.arange(300), 4, forest._fitted.plan.seed + 1)
     curves = np.empty((300, 2))
     for fold in range(4):
         kept, out = folds != fold, folds == fold

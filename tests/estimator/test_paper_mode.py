@@ -65,7 +65,7 @@ def fitted(weights=None, data=None, **overrides):
     """A forest, its trees, and the marks of Omega1."""
     x, dose, y = draw() if data is None else data
     forest = paper(**overrides).fit(x, y, treatment=dose, sample_weight=weights)
-    return forest, forest.model_.parts[0].correction.forest, forest._parts[0].rows.grows
+    return forest, forest.model_.parts[0].correction.forest, forest._fitted.rows.grows
 
 
 def grid_with_baseline():
@@ -344,7 +344,7 @@ def test_groups_stay_together():
     x, dose, y = draw()
     forest = paper(honesty_fraction=0.4)
     forest.fit(x, y, treatment=dose, groups=np.arange(160) // 4)
-    marks = forest._parts[0].rows.grows.reshape(-1, 4)
+    marks = forest._fitted.rows.grows.reshape(-1, 4)
     assert (marks == marks[:, :1]).all()
     assert marks[:, 0].sum() == 16
     assert forest.rounds_[0]["growing_rows"] == 64

@@ -126,7 +126,7 @@ def test_levels_have_the_errors_of_their_means():
 
 
 def test_values_of_least_error_are_curves_plus_the_chosen_correction(fitted):
-    doses, averager = np.array([1.0, 2.0]), fitted._averages()
+    doses, averager = np.array([1.0, 2.0]), fitted._fitted.averager
     rows = averager.parts[0].rows
     curves, _ = out_of_bag(averager.parts, doses)
     said = residual_influence(
@@ -146,7 +146,7 @@ def test_values_of_least_error_are_curves_plus_the_chosen_correction(fitted):
 
 
 def test_bias_correction_is_told_and_makes_the_correction_in_full(fitted):
-    doses, averager = np.array([1.5, 2.5]), fitted._averages()
+    doses, averager = np.array([1.5, 2.5]), fitted._fitted.averager
     rows = averager.parts[0].rows
     found = fitted.average_dose_response(doses, bias_correction=True)
     assert found.method == "bias_corrected"
@@ -162,7 +162,7 @@ def test_errors_of_effects_agree_with_the_covariance_of_the_curve(fitted):
     for correct in (False, True):
         curve = fitted.average_dose_response([1.0, 3.0], bias_correction=correct)
         effect = fitted.average_effect(3.0, 1.0, bias_correction=correct)
-        slope = fitted.average_partial_effect(1.0, 3.0, bias_correction=correct)
+        slope = fitted.average.partial_effect(1.0, 3.0, bias_correction=correct)
         contrast = np.array([-1.0, 1.0])
         assert effect.value == pytest.approx(contrast @ curve.values)
         variance = contrast @ curve.covariance @ contrast
@@ -172,7 +172,7 @@ def test_errors_of_effects_agree_with_the_covariance_of_the_curve(fitted):
 
 
 def test_a_slope_is_the_same_in_either_direction(fitted):
-    up, down = fitted.average_partial_effect(1.0, 3.0), fitted.average_partial_effect(3.0, 1.0)
+    up, down = fitted.average.partial_effect(1.0, 3.0), fitted.average.partial_effect(3.0, 1.0)
     assert (up.value, up.standard_error) == pytest.approx((down.value, down.standard_error))
 
 
@@ -189,7 +189,7 @@ def test_intervals_are_normal_and_bands_reach_further():
 
 def test_the_band_is_that_of_multipliers_shared_by_all_doses(fitted):
     curve = fitted.average_dose_response()
-    averager = fitted._averages()
+    averager = fitted._fitted.averager
     scores = averager.scores(curve.doses)
     ids = averager.parts[0].rows.ids
     centred = scores - scores.mean(axis=0)
@@ -265,11 +265,11 @@ def test_bias_correction_is_a_flag(fitted, flag):
 
 def test_slopes_need_two_doses(fitted):
     with pytest.raises(ValueError, match="'high' parameter must differ from 'low'"):
-        fitted.average_partial_effect(2.0, 2.0)
+        fitted.average.partial_effect(2.0, 2.0)
     with pytest.raises(ValueError, match="'high' parameter must lie in the support"):
-        fitted.average_partial_effect(2.0, 99.0)
+        fitted.average.partial_effect(2.0, 99.0)
     with pytest.raises(ValueError, match="'low' parameter must be one dose"):
-        fitted.average_partial_effect([1.0, 2.0], 3.0)
+        fitted.average.partial_effect([1.0, 2.0], 3.0)
 
 
 def test_one_cluster_has_no_error_to_tell():

@@ -111,11 +111,11 @@ def test_what_is_no_shift_is_told(blind, arguments, message):
     delta, factor, at_edge = arguments
     if delta != 10.0:  # longer than these ten, but not than every range
         with pytest.raises(ValueError, match=message):
-            blind.shift_effect(delta, factor=factor, at_edge=at_edge)
+            blind.average.shift_effect(delta, factor=factor, at_edge=at_edge)
         with pytest.raises(ValueError, match=message):
-            blind.shift_forest(delta, factor=factor, at_edge=at_edge)
+            blind.shifts.forest(delta, factor=factor, at_edge=at_edge)
         with pytest.raises(ValueError, match=message):
-            blind.shift_effects(np.zeros((1, 2)), 0.0, delta, factor=factor, at_edge=at_edge)
+            blind.shifts.effects(np.zeros((1, 2)), 0.0, delta, factor=factor, at_edge=at_edge)
 
 
 def test_a_shift_between_levels_is_told(arms):
@@ -124,20 +124,20 @@ def test_a_shift_between_levels_is_told(arms):
     x, arm, y, _ = arms
     forest = plain_forest().fit(x[:200], y[:200], treatment=arm[:200])
     with pytest.raises(ValueError, match="'delta' parameter must move every level"):
-        forest.shift_effect(0.5)
+        forest.average.shift_effect(0.5)
     with pytest.raises(ValueError, match=r"'treatment' parameter .* must be a quantity"):
-        forest.average_derivative()
+        forest.average.derivative()
 
 
 def test_doses_of_several_components_are_told():
     rng = np.random.default_rng(0)
     x, dose = rng.normal(size=(120, 2)), rng.uniform(size=(120, 2))
     forest = plain_forest(baseline=[0.5, 0.5]).fit(x, dose.sum(axis=1), treatment=dose)
-    for asked in (forest.average_derivative, lambda: forest.shift_effect(0.1)):
+    for asked in (forest.average.derivative, lambda: forest.average.shift_effect(0.1)):
         with pytest.raises(ValueError, match="must have one component for changes of all doses"):
             asked()
     with pytest.raises(ValueError, match="'dose' parameter must have one component for a shift"):
-        forest.shift_effects(x[:1], [0.5, 0.5], 0.1)
+        forest.shifts.effects(x[:1], [0.5, 0.5], 0.1)
 
 
 def test_the_regression_finds_the_representers_of_a_normal_dose():
@@ -208,13 +208,13 @@ def test_representers_reproduce_the_average_of_any_function():
 
 
 def test_residuals_alone_find_derivative_and_shift(blind):
-    slope = blind.average_derivative()
+    slope = blind.average.derivative()
     assert slope.value == pytest.approx(2.5, abs=4 * slope.standard_error)
     # The efficient influence: (T - x0) e with e about 2.5 T + 3 x0, of deviation about 8.
-    rows = blind._parts[0].rows
+    rows = blind._fitted.rows
     exact = np.std((rows.dose - rows.X[:, 0]) * (rows.y - rows.y.mean())) / np.sqrt(1500)
     assert slope.standard_error == pytest.approx(exact, rel=0.2)
-    shift = blind.shift_effect(0.5, at_edge="stay")
+    shift = blind.average.shift_effect(0.5, at_edge="stay")
     assert shift.value == pytest.approx(1.25, abs=4 * shift.standard_error)
     assert (slope.n, slope.representer) == (1500, "regression")
     assert 0 < shift.held < 0.01
@@ -279,9 +279,9 @@ def test_a_right_outcome_model_needs_no_representer():
     x, dose, y = confounded_rows(400, seed=1)
     y = 2 * dose + 3 * x[:, 0] + 0.01 * np.resize([1.0, -1.0], 400)
     forest = plain_forest().fit(x, y, treatment=dose)
-    assert forest.average_derivative().value == pytest.approx(2.0, abs=0.01)
-    assert forest.shift_effect(-0.5, at_edge="stay").value == pytest.approx(-1.0, abs=0.02)
-    scaled = forest.shift_effect(factor=1.2, at_edge="stay")
+    assert forest.average.derivative().value == pytest.approx(2.0, abs=0.01)
+    assert forest.average.shift_effect(-0.5, at_edge="stay").value == pytest.approx(-1.0, abs=0.02)
+    scaled = forest.average.shift_effect(factor=1.2, at_edge="stay")
     move = shift_of(None, 1.2, "stay", forest.model_.support)
     assert scaled.value == pytest.approx(2 * (move.apply(dose) - dose).mean(), abs=0.01)
 
@@ -292,7 +292,7 @@ def test_arms_move_to_the_next_arm(arms):
     for density in ("none", chances):
         # An outcome model without the arm: residuals have to tell.
         forest = plain_forest(DummyRegressor(), density=density).fit(x, y, treatment=arm)
-        found = forest.shift_effect(1.0)
+        found = forest.average.shift_effect(1.0)
         assert found.value == pytest.approx(exact, abs=4 * found.standard_error)
         assert found.standard_error < 0.3
         assert found.held == pytest.approx((arm == 2.0).mean())
@@ -303,17 +303,17 @@ def test_known_densities_are_used():
     x, dose = rng.normal(size=(300, 2)), rng.uniform(0.0, 2.0, size=300)
     forest = plain_forest(density=lambda X, doses: np.full(doses.shape, 0.5), baseline=1.0)
     forest.fit(x, dose + x[:, 0], treatment=dose)
-    assert forest.shift_effect(0.3, at_edge="stay").representer == "known density"
+    assert forest.average.shift_effect(0.3, at_edge="stay").representer == "known density"
     assert forest._slope_scores().pair_variance == (0.0, np.inf)  # without folds
-    assert forest.shift_effect(0.3).representer == "known density and regression"
-    assert forest.average_derivative().representer == "known density"
+    assert forest.average.shift_effect(0.3).representer == "known density and regression"
+    assert forest.average.derivative().representer == "known density"
     forest = plain_forest(density=np.full(300, 0.5), baseline=1.0)
     forest.fit(x, dose + x[:, 0], treatment=dose)
-    assert forest.average_derivative().representer == "regression"  # values at own doses only
+    assert forest.average.derivative().representer == "regression"  # values at own doses only
 
 
 def test_the_outcome_after_a_shift_is_the_outcome_and_its_change(blind):
-    change, level = blind.shift_effect(0.5), blind.shift_outcome(0.5)
+    change, level = blind.average.shift_effect(0.5), blind.average.shift_outcome(0.5)
     y = confounded_rows(1500)[2]
     assert level.value == pytest.approx(change.value + y.mean())
     assert level.held == change.held
@@ -321,7 +321,7 @@ def test_the_outcome_after_a_shift_is_the_outcome_and_its_change(blind):
     assert abs(level.value - 1.25) < 4 * level.standard_error
     assert change.standard_error < level.standard_error < 0.3
     with pytest.raises(ValueError, match="'delta'"):
-        blind.shift_outcome()
+        blind.average.shift_outcome()
 
 
 def test_groups_and_weights_count():
@@ -329,7 +329,7 @@ def test_groups_and_weights_count():
     twice = np.repeat(np.arange(300), 2)
     apart = plain_forest().fit(x[twice], y[twice], treatment=dose[twice])
     paired = plain_forest().fit(x[twice], y[twice], treatment=dose[twice], groups=twice)
-    ratio = paired.average_derivative().standard_error / apart.average_derivative().standard_error
+    ratio = paired.average.derivative().standard_error / apart.average.derivative().standard_error
     # Folds differ: copies of a row are on both sides of them, and let the ridge be smaller.
     assert ratio == pytest.approx(np.sqrt(2), rel=0.15)
     extra = np.vstack([x, np.full((20, 2), 9.0)]), np.append(y, np.full(20, 99.0))
@@ -339,7 +339,9 @@ def test_groups_and_weights_count():
         sample_weight=np.repeat([1.0, 0.0], [300, 20]),
     )
     plain = plain_forest().fit(x, y, treatment=dose)
-    assert weighted.shift_effect(0.5).value == pytest.approx(plain.shift_effect(0.5).value)
+    assert weighted.average.shift_effect(0.5).value == pytest.approx(
+        plain.average.shift_effect(0.5).value
+    )
 
 
 def test_binary_outcomes_and_categories_are_fine():
@@ -348,25 +350,25 @@ def test_binary_outcomes_and_categories_are_fine():
     dose = frame["a"] + rng.normal(size=300)
     y = (rng.random(300) < 1 / (1 + np.exp(-dose))).astype(float)
     forest = plain_forest().fit(frame, y, treatment=dose)
-    found = forest.average_derivative()
+    found = forest.average.derivative()
     assert 0 < found.value < 0.4  # about .2
-    grown = forest.shift_forest(0.5, n_trees=20)
+    grown = forest.shifts.forest(0.5, n_trees=20)
     assert np.isfinite(grown.predict(frame[:5])).all()
 
 
 def test_a_forest_on_the_scores_tells_who_gains(blind):
     x, _, _ = confounded_rows(1500)
-    grown = blind.derivative_forest(n_trees=60, min_node_size=50)
+    grown = blind.shifts.derivative_forest(n_trees=60, min_node_size=50)
     assert grown.scores.mean() == pytest.approx(grown.average.value)
     steep = x[:, 1] > 0  # slope 3, against 2
     gap = grown.out_of_bag[steep].mean() - grown.out_of_bag[~steep].mean()
     assert gap > 0.2  # shrunk by noisy scores; .5 was measured
     assert grown.predict(x[:7]).shape == (7,)
-    again = blind.derivative_forest(n_trees=60, min_node_size=50)
+    again = blind.shifts.derivative_forest(n_trees=60, min_node_size=50)
     np.testing.assert_array_equal(grown.out_of_bag, again.out_of_bag)
     for options in ({"n_trees": 0}, {"n_trees": 1.5}, {"min_node_size": 0}, {"n_trees": True}):
         with pytest.raises(ValueError, match=r"parameter must be an int of at least 1"):
-            blind.derivative_forest(**options)
+            blind.shifts.derivative_forest(**options)
 
 
 def test_units_have_shift_effects_in_training_and_in_serving(blind):
@@ -379,13 +381,13 @@ def test_units_have_shift_effects_in_training_and_in_serving(blind):
         doses = [ends.low, ends.low + step, ends.high]
         moved = [ends.low + step, ends.low + 2 * step, ends.high]
         curves = model.dose_response(x, np.column_stack([doses, moved]))
-        found = model.shift_effects(x, doses, step)
+        found = model.shifts.effects(x, doses, step)
         np.testing.assert_allclose(found, curves[:, 1] - curves[:, 0])
         assert found[2] == 0
-        assert model.shift_effects(x[:1], ends.high - step / 2, step, at_edge="stay")[0] == 0
+        assert model.shifts.effects(x[:1], ends.high - step / 2, step, at_edge="stay")[0] == 0
         with pytest.raises(ValueError, match="'dose' parameter must lie in the support"):
-            model.shift_effects(x, 1e6, step)
-    named = loaded.set_output(transform="pandas").shift_effects(x, ends.high, factor=0.9)
+            model.shifts.effects(x, 1e6, step)
+    named = loaded.set_output(transform="pandas").shifts.effects(x, ends.high, factor=0.9)
     assert named.name == "shift_effect"
 
 
@@ -395,11 +397,13 @@ def test_units_have_shift_effects_in_training_and_in_serving(blind):
 def test_every_correction_has_its_out_of_bag_outcomes(options):
     x, dose, y = confounded_rows(300, seed=4)
     forest = plain_forest(n_trees=20, min_node_size=20, **options).fit(x, y, treatment=dose)
-    found = forest.average_derivative()
+    found = forest.average.derivative()
     assert found.value == pytest.approx(2.5, abs=4 * found.standard_error)
     assert found.standard_error < 0.2  # .09 where the curves are right
-    observed = own_out_of_bag(forest._parts, dose[:, None])[:, 0]
-    np.testing.assert_allclose(observed, out_of_bag(forest._parts, forest._fit_plan.grid)[1])
+    observed = own_out_of_bag(forest._fitted.parts, dose[:, None])[:, 0]
+    np.testing.assert_allclose(
+        observed, out_of_bag(forest._fitted.parts, forest._fitted.plan.grid)[1]
+    )
 
 
 def test_unfitted_forests_say_so():
@@ -407,10 +411,10 @@ def test_unfitted_forests_say_so():
 
     forest = GeneralizedCausalForest()
     for asked in (
-        forest.average_derivative,
-        lambda: forest.shift_effect(1.0),
-        lambda: forest.average_partial_effect(0.0, 1.0),
-        lambda: forest.best_linear_projection(dose=1.0),
+        forest.average.derivative,
+        lambda: forest.average.shift_effect(1.0),
+        lambda: forest.average.partial_effect(0.0, 1.0),
+        lambda: forest.average.best_linear_projection(dose=1.0),
     ):
         with pytest.raises(NotFittedError):
             asked()
@@ -442,9 +446,9 @@ def test_a_shift_from_between_levels_is_refused():
     x, dose = rng.normal(size=(200, 2)), rng.integers(0, 3, 200).astype(float)
     forest = plain_forest(correction="orthogonal", n_trees=8)
     forest.fit(x, dose + x[:, 0], treatment=dose)
-    assert forest.shift_effects(x[:3], [0.0, 1.0, 1.0], 1.0).shape == (3,)
+    assert forest.shifts.effects(x[:3], [0.0, 1.0, 1.0], 1.0).shape == (3,)
     with pytest.raises(ValueError, match=r"'dose' parameter must hold levels .* Got 0\.5 instead"):
-        forest.shift_effects(x[:3], [0.5, 1.0, 1.0], 1.0)
+        forest.shifts.effects(x[:3], [0.5, 1.0, 1.0], 1.0)
 
 
 def test_means_of_a_row_have_not_seen_its_group():

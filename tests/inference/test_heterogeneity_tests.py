@@ -126,18 +126,18 @@ def test_predictions_that_all_agree_do_not_reject():
 
 
 def test_forests_find_differences_that_are_there(differing):
-    found = differing.test_calibration()
+    found = differing.tests.calibration()
     assert found.heterogeneity_p_value < 1e-6
     # A right forest has ones; three standard errors.
     assert (np.abs(found.values - 1) < 3 * found.standard_errors).all()
     assert "differences between units" in str(found)
-    tested = differing.test_heterogeneity()
+    tested = differing.tests.heterogeneity()
     assert tested.p_value == found.heterogeneity_p_value
     assert str(tested).startswith("Effects differ between units")
 
 
 def test_forests_find_no_differences_where_there_are_none(alike):
-    found = alike.test_heterogeneity()
+    found = alike.tests.heterogeneity()
     assert found.p_value > 0.001  # below by chance once in a thousand draws
     text = str(HeterogeneityTest(0.3, 0.4, 500))
     assert text.startswith("Effects may be the same for every unit: outcomes follow the predicted")
@@ -145,35 +145,35 @@ def test_forests_find_no_differences_where_there_are_none(alike):
 
 def test_new_rows_can_judge(differing, alike):
     x, dose, y = draw(seed=301)
-    found = differing.test_calibration(x, y, dose)
+    found = differing.tests.calibration(x, y, dose)
     assert found.heterogeneity_p_value < 1e-6
     assert (np.abs(found.values - 1) < 3 * found.standard_errors).all()
     assert found.n_rows == 500
     # The forest of units that are all alike is wrong about these: it exaggerates nothing.
-    assert alike.test_calibration(x, y, dose).heterogeneity_p_value > 1e-6
+    assert alike.tests.calibration(x, y, dose).heterogeneity_p_value > 1e-6
 
 
 def test_single_effects_can_be_judged(differing):
-    found = differing.test_calibration(dose=3.0, baseline=1.0)
+    found = differing.tests.calibration(dose=3.0, baseline=1.0)
     assert found.heterogeneity_p_value < 0.01
     assert (np.abs(found.values - 1) < 3.5 * found.standard_errors).all()
     assert "the effect of dose 3 against 1" in str(found)
     # Every row has a say about curves, only those nearby about a dose.
-    assert found.standard_errors[1] > differing.test_calibration().standard_errors[1]
+    assert found.standard_errors[1] > differing.tests.calibration().standard_errors[1]
 
 
 def test_rows_of_weight_zero_are_as_good_as_absent(differing):
     x, dose, y = draw(n=300, seed=302)
     weights = np.append(np.ones(250), np.zeros(50))
-    ours = differing.test_calibration(x, y, dose, sample_weight=weights)
-    fewer = differing.test_calibration(x[:250], y[:250], dose[:250])
+    ours = differing.tests.calibration(x, y, dose, sample_weight=weights)
+    fewer = differing.tests.calibration(x[:250], y[:250], dose[:250])
     np.testing.assert_allclose(ours.values, fewer.values)
     np.testing.assert_allclose(ours.standard_errors, fewer.standard_errors)
     priority = np.arange(300.0)
-    of_all = differing.rate(
+    of_all = differing.tests.rate(
         3.0, 1.0, priority=priority, X=x, y=y, treatment=dose, sample_weight=weights
     )
-    of_some = differing.rate(
+    of_some = differing.tests.rate(
         3.0, 1.0, priority=priority[:250], X=x[:250], y=y[:250], treatment=dose[:250]
     )
     assert of_all.value == pytest.approx(of_some.value)
@@ -240,13 +240,13 @@ def test_half_samples_need_groups_to_draw_from():
 
 def test_forests_rank_units_by_their_effects(differing):
     x, dose, y = draw(seed=301)
-    found = differing.rate(3.0, 1.0, X=x, y=y, treatment=dose)
+    found = differing.tests.rate(3.0, 1.0, X=x, y=y, treatment=dose)
     # Half of the units gain 4 over two doses, the others 0: the TOC is 2 at one half and falls to 0
     # in proportion to 1 / u - 1, an AUTOC of 2 log 2 in all.
     assert abs(found.value - 2 * np.log(2)) < 3 * found.standard_error
     assert found.p_value < 0.001
-    assert differing.rate(3.0, 1.0).p_value < 0.001
-    wrong = differing.rate(3.0, 1.0, priority=-x[:, 1], X=x, y=y, treatment=dose)
+    assert differing.tests.rate(3.0, 1.0).p_value < 0.001
+    wrong = differing.tests.rate(3.0, 1.0, priority=-x[:, 1], X=x, y=y, treatment=dose)
     assert wrong.value < 0
     assert str(wrong).startswith("RATE (autoc) -")
 
@@ -254,7 +254,7 @@ def test_forests_rank_units_by_their_effects(differing):
 def test_rates_can_be_drawn(differing):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    ax = differing.rate(3.0, 1.0, n_bootstrap=20).plot()
+    ax = differing.tests.rate(3.0, 1.0, n_bootstrap=20).plot()
     assert ax.get_xlabel().startswith("share of units")
     matplotlib.pyplot.close("all")
 
@@ -263,37 +263,37 @@ def test_columns_of_new_frames_are_found_by_name():
     x, dose, y = draw(n=200)
     frame = pd.DataFrame(x, columns=["a", "b"])
     forest = small(density="none", correction="none").fit(frame, y, treatment=dose)
-    ours = forest.test_calibration(frame[["b", "a"]], y, dose)
-    straight = forest.test_calibration(frame, y, dose)
+    ours = forest.tests.calibration(frame[["b", "a"]], y, dose)
+    straight = forest.tests.calibration(frame, y, dose)
     np.testing.assert_array_equal(ours.values, straight.values)
 
 
 def test_bad_arguments_of_tests_are_refused(differing):
     x, dose, y = draw(n=100, seed=301)
     with pytest.raises(ValueError, match=r"'y' parameter must be given for new rows"):
-        differing.test_calibration(x)
+        differing.tests.calibration(x)
     with pytest.raises(ValueError, match=r"'X' parameter must be given for new rows"):
-        differing.test_heterogeneity(groups=np.arange(100))
+        differing.tests.heterogeneity(groups=np.arange(100))
     with pytest.raises(ValueError, match=r"'baseline' .* must come with a 'dose'. Got 1.0 alone"):
-        differing.test_calibration(baseline=1.0)
+        differing.tests.calibration(baseline=1.0)
     with pytest.raises(ValueError, match=r"'dose' parameter must lie in the support"):
-        differing.test_calibration(dose=9.0)
+        differing.tests.calibration(dose=9.0)
     with pytest.raises(ValueError, match=r"'dose' parameter must differ from the baseline. Got 2"):
-        differing.rate(2.0, 2.0)
+        differing.tests.rate(2.0, 2.0)
     with pytest.raises(ValueError, match=r"'dose' parameter must be one dose"):
-        differing.rate([2.0, 3.0])
+        differing.tests.rate([2.0, 3.0])
     with pytest.raises(ValueError, match=r"'weighting' .* one of autoc, qini. Got 'gini' instead"):
-        differing.rate(3.0, weighting="gini")
+        differing.tests.rate(3.0, weighting="gini")
     with pytest.raises(ValueError, match=r"'n_bootstrap' .* at least 20. Got 3 instead"):
-        differing.rate(3.0, n_bootstrap=3)
+        differing.tests.rate(3.0, n_bootstrap=3)
     with pytest.raises(ValueError, match=r"'random_state' .* at least 0"):
-        differing.rate(3.0, random_state=-1)
+        differing.tests.rate(3.0, random_state=-1)
     with pytest.raises(ValueError, match=r"'priority' parameter .*500"):
-        differing.rate(3.0, priority=np.arange(3))
+        differing.tests.rate(3.0, priority=np.arange(3))
     with pytest.raises(ValueError, match="priority"):
-        differing.rate(3.0, priority=np.full(500, np.nan))
+        differing.tests.rate(3.0, priority=np.full(500, np.nan))
     with pytest.raises(ValueError, match="2 features"):
-        differing.test_calibration(x[:, :1], y, dose)
+        differing.tests.calibration(x[:, :1], y, dose)
 
 
 def test_units_that_do_not_differ_are_found_alike_where_trees_follow_the_outcome():
@@ -308,7 +308,7 @@ def test_units_that_do_not_differ_are_found_alike_where_trees_follow_the_outcome
         old, new = slice(0, 600), slice(600, None)
         forest = small(outcome_model=trees, correction="none", density="none")
         forest.fit(x[old], y[old], treatment=dose[old])
-        rejected += forest.test_heterogeneity(x[new], y[new], dose[new]).p_value < 0.05
+        rejected += forest.tests.heterogeneity(x[new], y[new], dose[new]).p_value < 0.05
     # At 5 % more than 2 of 12 would be a chance of 2 %; residuals of the curves as they are, in
     # place of those of their shapes, had 8 of 20.
     assert rejected <= 2

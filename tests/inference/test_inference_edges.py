@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,29 +43,29 @@ def as_printed():
 @pytest.mark.parametrize(
     ("name", "arguments", "new_rows"),
     [
-        ("test_heterogeneity", {}, True),
-        ("test_calibration", {}, True),
-        ("test_calibration", {"dose": 3.0}, True),
-        ("rate", {"dose": 3.0}, True),
-        ("average_derivative", {}, False),
-        ("shift_effect", {"delta": 0.5}, False),
-        ("shift_forest", {"delta": 0.5}, False),
-        ("derivative_forest", {}, False),
-        ("sensitivity", {}, False),
-        ("best_linear_projection", {"dose": 3.0}, False),
-        ("best_linear_projection", {"of": "derivative"}, False),
+        ("tests.heterogeneity", {}, True),
+        ("tests.calibration", {}, True),
+        ("tests.calibration", {"dose": 3.0}, True),
+        ("tests.rate", {"dose": 3.0}, True),
+        ("average.derivative", {}, False),
+        ("average.shift_effect", {"delta": 0.5}, False),
+        ("shifts.forest", {"delta": 0.5}, False),
+        ("shifts.derivative_forest", {}, False),
+        ("tests.sensitivity", {}, False),
+        ("average.best_linear_projection", {"dose": 3.0}, False),
+        ("average.best_linear_projection", {"of": "derivative"}, False),
     ],
 )
 def test_paper_mode_has_no_outcomes_out_of_bag_to_judge_by(as_printed, name, arguments, new_rows):
     instead = "give new rows X, y, treatment" if new_rows else "fit with another correction"
     rule = f"needs outcomes out of bag, which correction='paper' does not have; {instead}"
     with pytest.raises(ValueError, match=rule):
-        getattr(as_printed, name)(**arguments)
+        attrgetter(name)(as_printed)(**arguments)
 
 
 def test_new_rows_judge_paper_mode_and_its_averages_are_answered(as_printed):
     x, dose, y = draw(seed=1)
-    assert np.isfinite(as_printed.test_calibration(x, y, dose).values).all()
+    assert np.isfinite(as_printed.tests.calibration(x, y, dose).values).all()
     assert np.isfinite(as_printed.average_dose_response().values).all()
     assert np.isfinite(as_printed.average_effect(3.0).value)
 
@@ -81,7 +83,7 @@ def test_differences_of_rounding_size_have_nothing_to_say():
 def test_forests_without_differences_find_none_by_no_standard_errors():
     x, dose, y = draw()
     plain = small(correction="none", density="none", outcome_model=LinearRegression())
-    found = plain.fit(x, y, treatment=dose).test_heterogeneity(*_in_order(draw(seed=1)))
+    found = plain.fit(x, y, treatment=dose).tests.heterogeneity(*_in_order(draw(seed=1)))
     assert (found.statistic, found.p_value) == (0.0, 1.0)
 
 
@@ -135,7 +137,7 @@ def test_a_known_density_is_not_told_the_common_cause_that_was_added():
 
     known = small(correction="none", density=even).fit(x, y, treatment=dose)
     settings = {"n_repeats": 2, "low": 1.0, "high": 3.0}
-    known.refute(x, y, dose, kind="random_common_cause", **settings)
+    known.tests.refute(x, y, dose, kind="random_common_cause", **settings)
     assert set(seen) == {2}
 
 
@@ -143,7 +145,7 @@ def test_new_rows_need_as_many_groups_as_folds(forest):
     x, dose, y = draw(seed=1)
     rule = r"'groups' parameter must have at least as many groups as .* folds \(4\). Got 3 instead"
     with pytest.raises(ValueError, match=rule):
-        forest.test_calibration(x, y, dose, groups=np.arange(200) % 3)
+        forest.tests.calibration(x, y, dose, groups=np.arange(200) % 3)
 
 
 def test_categories_of_one_label_are_named():
@@ -152,7 +154,7 @@ def test_categories_of_one_label_are_named():
     found = small(correction="none", density="none").fit(x, y, treatment=dose)
     for columns in (["place"], ["a", "place"]):
         with pytest.raises(ValueError, match=r"at least two labels. Got one label in 'place'"):
-            found.best_linear_projection(frame[columns], dose=3.0)
+            found.average.best_linear_projection(frame[columns], dose=3.0)
 
 
 def test_a_constant_outcome_is_refused_by_name():
@@ -160,9 +162,9 @@ def test_a_constant_outcome_is_refused_by_name():
     plain = small(correction="none", density="none", outcome_model=LinearRegression())
     flat = plain.fit(x, np.full(200, 5.0), treatment=dose)
     with pytest.raises(ValueError, match=r"'y' parameter of fit must vary for sens.* Got 5 in all"):
-        flat.sensitivity()
+        flat.tests.sensitivity()
     with pytest.raises(ValueError, match="'y' parameter of fit must vary for projections"):
-        flat.best_linear_projection(dose=3.0)
+        flat.average.best_linear_projection(dose=3.0)
 
 
 def test_scores_that_are_all_alike_have_finite_t_values():
@@ -193,23 +195,23 @@ def test_covariances_that_leave_a_constraint_no_variance_are_refused():
 
 
 def test_the_dose_at_fault_is_named(forest):
-    for question in (forest.average_effect, forest.rate):
+    for question in (forest.average_effect, forest.tests.rate):
         with pytest.raises(ValueError, match=r"'baseline' parameter must lie .* Got -50"):
             question(3.0, baseline=-50.0)
         with pytest.raises(ValueError, match=r"'dose' parameter must lie .* Got 50"):
             question(50.0, baseline=1.0)
     with pytest.raises(ValueError, match=r"'low' parameter must lie .* Got -50"):
-        forest.average_partial_effect(-50.0, 2.0)
+        forest.average.partial_effect(-50.0, 2.0)
     with pytest.raises(ValueError, match=r"'low' parameter must be one dose"):
-        forest.average_partial_effect([1.0, 2.0], 2.0)
+        forest.average.partial_effect([1.0, 2.0], 2.0)
     with pytest.raises(ValueError, match=r"'baseline' parameter must lie"):
-        forest.best_linear_projection(dose=3.0, baseline=-50.0)
+        forest.average.best_linear_projection(dose=3.0, baseline=-50.0)
 
 
 def test_shares_that_are_no_numbers_are_refused(forest):
     x, dose, y = draw()
     with pytest.raises(ValueError, match=r"'share' parameter must be a float in \(0, 1\). Got 'a'"):
-        forest.refute(x, y, dose, share="a")
+        forest.tests.refute(x, y, dose, share="a")
 
 
 def test_linear_causal_forests_draw_a_seed_where_none_is_given():
@@ -244,20 +246,29 @@ def test_curvatures_are_not_tested_at_many_doses():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda own: own.rate(dose=3.0, weighting=[1]), "'weighting' parameter must be one of"),
-        (lambda own: own.test_shape([["concave"]]), "'shape' parameter must be one of"),
-        (lambda own: own.refute(*draw(), kind=[1]), "'kind' parameter must be one of placebo"),
-        (lambda own: own.refute(*draw(), params=3), "'params' parameter must be a mapping.*Got 3"),
         (
-            lambda own: own.best_linear_projection(of="derivative", baseline=2),
+            lambda own: own.tests.rate(dose=3.0, weighting=[1]),
+            "'weighting' parameter must be one of",
+        ),
+        (lambda own: own.tests.shape([["concave"]]), "'shape' parameter must be one of"),
+        (
+            lambda own: own.tests.refute(*draw(), kind=[1]),
+            "'kind' parameter must be one of placebo",
+        ),
+        (
+            lambda own: own.tests.refute(*draw(), params=3),
+            "'params' parameter must be a mapping.*Got 3",
+        ),
+        (
+            lambda own: own.average.best_linear_projection(of="derivative", baseline=2),
             "'baseline' parameter must be left out for a derivative. Got 2",
         ),
         (
-            lambda own: own.sensitivity(1.0, 3.0).bounds("a", 0.1),
+            lambda own: own.tests.sensitivity(1.0, 3.0).bounds("a", 0.1),
             r"'outcome_strength' parameter must be a float in \[0, 1\)\. Got 'a'",
         ),
         (
-            lambda own: own.sensitivity(1.0, 3.0).bounds(0.1, 0.1, coverage="a"),
+            lambda own: own.tests.sensitivity(1.0, 3.0).bounds(0.1, 0.1, coverage="a"),
             r"'coverage' parameter must be a float in \(0, 1\)\. Got 'a'",
         ),
     ],

@@ -112,7 +112,7 @@ def test_a_table_has_names_and_agrees_with_its_numbers():
     [({"dose": 3.0, "of": "partial_effect"}, 0.6), ({"of": "derivative"}, 0.2)],
 )
 def test_projections_find_what_moves_the_slope(fitted, options, noise):
-    found = fitted.best_linear_projection(["age", "place"], **options)
+    found = fitted.average.best_linear_projection(["age", "place"], **options)
     assert found.names == ("intercept", "age", "place=south", "place=west")
     exact = np.array([3.0, 1.0, -2.0, -2.0])  # north comes first
     assert (np.abs(found.values - exact) < 4 * found.standard_errors).all()
@@ -120,29 +120,29 @@ def test_projections_find_what_moves_the_slope(fitted, options, noise):
 
 
 def test_effects_are_partial_effects_times_the_step(fitted):
-    effect = fitted.best_linear_projection([0], dose=3.0, baseline=1.0)
-    slope = fitted.best_linear_projection([0], dose=3.0, baseline=1.0, of="partial_effect")
+    effect = fitted.average.best_linear_projection([0], dose=3.0, baseline=1.0)
+    slope = fitted.average.best_linear_projection([0], dose=3.0, baseline=1.0, of="partial_effect")
     np.testing.assert_allclose(effect.values, 2 * slope.values)
     np.testing.assert_allclose(effect.standard_errors, 2 * slope.standard_errors)
 
 
 def test_columns_may_be_named_numbered_or_given(fitted, rows):
     frame, _, _ = rows
-    named = fitted.best_linear_projection(["age", "size"], dose=3.0)
-    placed = fitted.best_linear_projection([1, 0], dose=3.0)
-    framed = fitted.best_linear_projection(frame[["age", "size"]], dose=3.0)
-    given = fitted.best_linear_projection(frame[["age", "size"]].to_numpy(), dose=3.0)
+    named = fitted.average.best_linear_projection(["age", "size"], dose=3.0)
+    placed = fitted.average.best_linear_projection([1, 0], dose=3.0)
+    framed = fitted.average.best_linear_projection(frame[["age", "size"]], dose=3.0)
+    given = fitted.average.best_linear_projection(frame[["age", "size"]].to_numpy(), dose=3.0)
     for found in (placed, framed, given):
         np.testing.assert_allclose(found.values, named.values)
     assert named.names == placed.names == framed.names == ("intercept", "age", "size")
     assert given.names == ("intercept", "x0", "x1")
-    assert len(fitted.best_linear_projection(dose=3.0).names) == 5  # all covariates
+    assert len(fitted.average.best_linear_projection(dose=3.0).names) == 5  # all covariates
 
 
 def test_an_intercept_alone_is_the_average(fitted, rows):
     sign = np.resize([-1.0, 1.0], 400)[:, None]
-    found = fitted.best_linear_projection(sign, of="derivative")
-    average = fitted.average_derivative()
+    found = fitted.average.best_linear_projection(sign, of="derivative")
+    average = fitted.average.derivative()
     assert found.values[0] == pytest.approx(average.value)
     assert found.standard_errors[0] == pytest.approx(average.standard_error, rel=0.02)
 
@@ -164,4 +164,4 @@ def test_an_intercept_alone_is_the_average(fitted, rows):
 )
 def test_what_cannot_be_projected_is_told(fitted, features, options, message):
     with pytest.raises(ValueError, match=message):
-        fitted.best_linear_projection(features, **options)
+        fitted.average.best_linear_projection(features, **options)

@@ -133,7 +133,7 @@ def forest():
 @pytest.mark.parametrize("kind", sorted(REFUTERS))
 def test_forests_refute_themselves(forest, kind):
     x, y, dose = rows()
-    found = forest.refute(x, y, dose, kind=kind, low=1.0, high=3.0, n_repeats=3)
+    found = forest.tests.refute(x, y, dose, kind=kind, low=1.0, high=3.0, n_repeats=3)
     assert found.value == pytest.approx(4.0, abs=5 * found.standard_error)
     assert found.passed
     assert found.refuted.shape == (3,)
@@ -143,17 +143,17 @@ def test_subsets_that_miss_the_highest_dose_are_asked_at_their_own():
     x, y, dose = rows()
     dose[0] = 8.0  # a lone row, whose dose the forest knows, and few subsets of a half have
     known = small(correction="none", density="none").fit(x, y, treatment=dose)
-    found = known.refute(x, y, dose, kind="subset", low=1.0, high=8.0, share=0.5, n_repeats=3)
+    found = known.tests.refute(x, y, dose, kind="subset", low=1.0, high=8.0, share=0.5, n_repeats=3)
     assert np.isfinite(found.refuted).all()
 
 
 def test_clones_may_have_other_parameters_and_the_forest_stays_as_it_is(forest):
     x, y, dose = rows()
     before = forest.get_params()
-    forest.refute(pd.DataFrame(x), y, dose, n_repeats=2, params={"n_folds": 2})
+    forest.tests.refute(pd.DataFrame(x), y, dose, n_repeats=2, params={"n_folds": 2})
     assert forest.get_params() == before
     with pytest.raises(ValueError, match="nobody"):
-        forest.refute(x, y, dose, params={"nobody": 1})
+        forest.tests.refute(x, y, dose, params={"nobody": 1})
 
 
 def test_a_known_assignment_is_forgotten_by_placebos():
@@ -161,24 +161,24 @@ def test_a_known_assignment_is_forgotten_by_placebos():
     known = small(correction="none", density=np.full(200, 0.25)).fit(x, y, treatment=dose)
     settings = {"n_repeats": 2, "low": 1.0, "high": 3.0}
     cheap = {"density": "none"}
-    assert known.refute(x, y, dose, params=cheap, **settings).passed
+    assert known.tests.refute(x, y, dose, params=cheap, **settings).passed
     # As it is given for the forest's rows it would not fit a part of them.
-    assert known.refute(x, y, dose, kind="random_common_cause", **settings).passed
+    assert known.tests.refute(x, y, dose, kind="random_common_cause", **settings).passed
 
 
 def test_bad_arguments_of_refuters_are_refused(forest):
     x, y, dose = rows()
     with pytest.raises(ValueError, match=r"'kind' parameter must be one of placebo.*Got 'luck'"):
-        forest.refute(x, y, dose, kind="luck")
+        forest.tests.refute(x, y, dose, kind="luck")
     with pytest.raises(ValueError, match=r"'n_repeats' .* at least 2. Got 1 instead"):
-        forest.refute(x, y, dose, n_repeats=1)
+        forest.tests.refute(x, y, dose, n_repeats=1)
     with pytest.raises(ValueError, match=r"'share' parameter must be a float in \(0, 1\). Got 1"):
-        forest.refute(x, y, dose, share=1)
+        forest.tests.refute(x, y, dose, share=1)
     with pytest.raises(ValueError, match=r"'random_state' .* at least 0"):
-        forest.refute(x, y, dose, random_state=-3)
+        forest.tests.refute(x, y, dose, random_state=-3)
     with pytest.raises(ValueError, match=r"'treatment' parameter of refute must be given"):
-        forest.refute(x, y, None)
+        forest.tests.refute(x, y, None)
     with pytest.raises(ValueError, match=r"'y' parameter must have one entry per row of X \(200\)"):
-        forest.refute(x, y[:9], dose)
+        forest.tests.refute(x, y[:9], dose)
     with pytest.raises(ValueError, match=r"'high' parameter must lie in the support"):
-        forest.refute(x, y, dose, high=77.0)
+        forest.tests.refute(x, y, dose, high=77.0)

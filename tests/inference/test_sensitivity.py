@@ -43,7 +43,7 @@ def line_basis():
 @pytest.fixture(scope="module")
 def short():
     x, _, dose, y = confounded()
-    return fit(x, y, dose).sensitivity(0.0, 1.0, benchmark=[0, 1])
+    return fit(x, y, dose).tests.sensitivity(0.0, 1.0, benchmark=[0, 1])
 
 
 def test_the_bound_is_the_bias_of_a_line_in_closed_form():
@@ -163,16 +163,16 @@ def test_sensitivity_can_be_drawn(short):
 def test_by_default_quartiles_are_compared_and_bad_arguments_refused():
     x, _, dose, y = confounded(n=200)
     forest = fit(x, y, dose)
-    found = forest.sensitivity()
+    found = forest.tests.sensitivity()
     assert (found.low, found.high) == tuple(np.sort(dose)[[49, 149]])
     with pytest.raises(ValueError, match=r"'high' parameter must differ from 'low'"):
-        forest.sensitivity(1.0, 1.0)
+        forest.tests.sensitivity(1.0, 1.0)
     with pytest.raises(ValueError, match=r"'low' parameter must lie in the support"):
-        forest.sensitivity(-99.0, 1.0)
+        forest.tests.sensitivity(-99.0, 1.0)
     with pytest.raises(ValueError, match=r"'benchmark' parameter must hold features of X"):
-        forest.sensitivity(benchmark=["nobody"])
+        forest.tests.sensitivity(benchmark=["nobody"])
     with pytest.raises(TypeError, match=r"'benchmark' parameter must be a list"):
-        forest.sensitivity(benchmark=3)
+        forest.tests.sensitivity(benchmark=3)
     with pytest.raises(ValueError, match=r"'dose_strength' .* \[0, 1\). Got 1 instead"):
         found.bounds(0.1, 1)
     with pytest.raises(ValueError, match=r"'outcome_strength' .* Got -0.1 instead"):

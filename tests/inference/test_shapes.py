@@ -1,5 +1,7 @@
 """Forests with curves of a shape, and the test whether data reject a shape."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
@@ -115,7 +117,7 @@ def test_the_error_falls_when_the_shape_is_true(fitted):
     truth = exact(x, doses)
     free = np.mean((fitted.dose_response(x, doses) - truth) ** 2)
     up, both = (
-        np.mean((fitted.with_shape(shape).dose_response(x, doses) - truth) ** 2)
+        np.mean((shaped_forest(fitted, shape).dose_response(x, doses) - truth) ** 2)
         for shape in ("increasing", ("increasing", "concave"))
     )
     assert up < free  # projections on more of the truth can only help more
@@ -125,7 +127,7 @@ def test_the_error_falls_when_the_shape_is_true(fitted):
 def test_shaped_curves_have_the_shape_at_any_doses(fitted):
     x, _, _ = rising(50, seed=302)
     doses = np.sort(np.random.default_rng(0).uniform(-0.1, 4.1, size=60))  # a bit beyond too
-    shaped = fitted.with_shape(("increasing", "concave"))
+    shaped = shaped_forest(fitted, ("increasing", "concave"))
     slopes = np.diff(shaped.dose_response(x, doses)) / np.diff(doses)
     assert slopes.min() > -1e-8
     assert np.diff(slopes).max() < 1e-7
@@ -135,7 +137,7 @@ def test_shaped_curves_have_the_shape_at_any_doses(fitted):
 
 def test_shaped_forests_answer_all_questions_about_effects(fitted):
     x, _, _ = rising(40, seed=302)
-    shaped = fitted.with_shape("increasing", doses=np.linspace(0.5, 3.5, 7))
+    shaped = shaped_forest(fitted, "increasing", doses=np.linspace(0.5, 3.5, 7))
     curves = shaped.dose_response(x, [1.0, 3.0])
     np.testing.assert_allclose(shaped.effect(x, 3.0, 1.0), curves[:, 1] - curves[:, 0])
     np.testing.assert_allclose(
@@ -154,9 +156,9 @@ def test_shaped_forests_answer_all_questions_about_effects(fitted):
 def test_elasticities_of_shaped_curves_have_the_sign_of_the_shape(fitted):
     x, _, _ = rising(40, seed=302)
     x[:, 0] = 3.0  # outcomes are positive
-    assert fitted.with_shape("increasing").elasticity(x, 2.0).min() > -1e-9
-    assert fitted.with_shape("decreasing").elasticity(x, 2.0).max() < 1e-9
-    assert fitted.with_shape("increasing").elasticity(x, 2.0).max() > 0.3
+    assert shaped_forest(fitted, "increasing").elasticity(x, 2.0).min() > -1e-9
+    assert shaped_forest(fitted, "decreasing").elasticity(x, 2.0).max() < 1e-9
+    assert shaped_forest(fitted, "increasing").elasticity(x, 2.0).max() > 0.3
 
 
 def test_shaped_curves_of_binary_outcomes_stay_between_zero_and_one():
@@ -164,14 +166,14 @@ def test_shaped_curves_of_binary_outcomes_stay_between_zero_and_one():
     forest = GeneralizedCausalForest(
         correction="none", outcome_model=LinearRegression(), baseline=2.0, n_jobs=1, random_state=0
     )
-    curves = forest.fit(x, y > 2, treatment=dose).with_shape("convex").dose_response(3 * x)
+    curves = shaped_forest(forest.fit(x, y > 2, treatment=dose), "convex").dose_response(3 * x)
     assert curves.min() >= 0
     assert curves.max() <= 1
 
 
 def test_forests_test_the_shape_of_their_average_curve(fitted):
-    assert fitted.test_shape("increasing").p_value > 0.5
-    found = fitted.test_shape("decreasing", [3.0, 1.0, 2.0])
+    assert fitted.tests.shape("increasing").p_value > 0.5
+    found = fitted.tests.shape("decreasing", [3.0, 1.0, 2.0])
     assert found.doses.tolist() == [1.0, 2.0, 3.0]
     assert found.p_value < 0.01
     average = fitted.average_dose_response([1.0, 2.0, 3.0])
@@ -179,13 +181,13 @@ def test_forests_test_the_shape_of_their_average_curve(fitted):
 
 
 def test_forests_refuse_shapes_and_doses_that_make_no_sense(fitted):
-    for ask in (fitted.with_shape, fitted.test_shape):
+    for ask in (partial(shaped_forest, fitted), fitted.tests.shape):
         with pytest.raises(ValueError, match=r"'shape' parameter must be one of .*Got 'up'"):
             ask("up")
         with pytest.raises(ValueError, match=r"'doses' parameter must lie in the support"):
             ask("concave", doses=[0.0, 1.0, 99.0])
     with pytest.raises(ValueError, match=r"'doses' .* at least 3 doses"):
-        fitted.test_shape("concave", doses=[1.0, 2.0])
+        fitted.tests.shape("concave", doses=[1.0, 2.0])
 
 
 def test_shapes_are_those_of_doses_of_one_component():
@@ -193,7 +195,7 @@ def test_shapes_are_those_of_doses_of_one_component():
     x, dose = rng.normal(size=(200, 2)), rng.uniform(0, 4, size=(200, 2))
     forest = small(correction="none", baseline=[2.0, 2.0])
     forest.fit(x, dose.sum(axis=1), treatment=dose)
-    for ask in (forest.with_shape, forest.test_shape):
+    for ask in (partial(shaped_forest, forest), forest.tests.shape):
         with pytest.raises(ValueError, match=r"one component .* doses of 2 components instead"):
             ask("increasing")
 

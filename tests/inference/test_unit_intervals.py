@@ -214,7 +214,7 @@ def test_intervals_cover_and_are_no_wider_than_that_takes():
     truth = 2 * (1 + 0.5 * units[:, 1])
     for seed in range(10):
         x, dose, y = draw(250, seed=seed)
-        found = small().fit(x, y, treatment=dose).effect_inference(units, 3.0, 1.0)
+        found = small().fit(x, y, treatment=dose).intervals.effect(units, 3.0, 1.0)
         low, high = found.interval()
         errors.append(found.values - truth)
         scales.append(found.standard_errors)
@@ -248,15 +248,15 @@ def test_blocks_of_units_do_not_change_intervals(monkeypatch):
 def test_doses_may_be_one_or_one_for_each_unit_or_a_grid_or_rows_of_their_own():
     forest, x = fitted(), draw()[0][:6]
     own = np.linspace(1.5, 3.5, 6)
-    alone = forest.effect_inference(x, own)
-    rows = forest.effect_inference(x, doses=own[:, None])
-    grid = forest.effect_inference(x, doses=own)
+    alone = forest.intervals.effect(x, own)
+    rows = forest.intervals.effect(x, doses=own[:, None])
+    grid = forest.intervals.effect(x, doses=own)
     assert alone.values.shape == (6,)
     np.testing.assert_allclose(alone.values, rows.values[:, 0])
     np.testing.assert_allclose(alone.values, np.diag(grid.values))
     np.testing.assert_allclose(alone.standard_errors, np.diag(grid.standard_errors))
-    assert forest.effect_inference(x).values.shape == (6, len(forest.doses_))
-    back = forest.effect_inference(x, 1.0, own)
+    assert forest.intervals.effect(x).values.shape == (6, len(forest.doses_))
+    back = forest.intervals.effect(x, 1.0, own)
     np.testing.assert_allclose(back.values, -alone.values)
 
 
@@ -270,7 +270,7 @@ def test_the_effect_of_the_baseline_is_nothing_for_sure():
 def test_beyond_the_doses_that_functions_tell_apart_nothing_is_known():
     # Functions of the dose are flat beyond its outermost hundredths, whatever the model says there.
     low = draw(300)[1].min()
-    error = fitted().effect_inference(draw(9)[0], doses=[low, 2.0], baseline=low + 1e-3)
+    error = fitted().intervals.effect(draw(9)[0], doses=[low, 2.0], baseline=low + 1e-3)
     assert np.isposinf(error.standard_errors[:, 0]).all()
     assert np.isfinite(error.standard_errors[:, 1]).all()
 
@@ -278,7 +278,7 @@ def test_beyond_the_doses_that_functions_tell_apart_nothing_is_known():
 def test_curves_are_the_mean_of_the_models_that_residuals_are_of():
     forest, units = fitted(), draw(9)[0]
     doses = np.tile([1.0, 2.0], (9, 1))
-    folds = forest._parts[0].outcome.repeats[0].models[:-1]
+    folds = forest._fitted.parts[0].outcome.repeats[0].models[:-1]
     mean = np.mean([model.curves(units, doses) for model in folds], axis=0)
     np.testing.assert_allclose(forest.model_.bags.outcome_curves(units, doses, 1), mean)
 
@@ -297,31 +297,33 @@ def test_bands_are_wider_than_intervals_and_both_grow_with_coverage():
 
 def test_partial_effects_and_elasticities_are_effects_in_other_units():
     forest, x = fitted(), draw()[0][:8]
-    effect = forest.effect_inference(x, 3.0, 1.0)
-    slope = forest.partial_effect_inference(x, 3.0, 1.0)
+    effect = forest.intervals.effect(x, 3.0, 1.0)
+    slope = forest.intervals.partial_effect(x, 3.0, 1.0)
     np.testing.assert_allclose(slope.values, effect.values / 2)
     np.testing.assert_allclose(slope.standard_errors, effect.standard_errors / 2)
-    low, high = forest.partial_effect_interval(x, 1.0, 3.0)
+    low, high = forest.intervals.partial_effect(x, 1.0, 3.0).interval()
     np.testing.assert_allclose([low, high], np.array(effect.interval()) / 2)
     reach = 0.025 * (forest.support_.high - forest.support_.low)
-    near = forest.partial_effect_inference(x, 2.0 - reach, 2.0 + reach)
-    elastic = forest.elasticity_inference(x, 2.0)
+    near = forest.intervals.partial_effect(x, 2.0 - reach, 2.0 + reach)
+    elastic = forest.intervals.elasticity(x, 2.0)
     factor = 2.0 / forest.dose_response(x, [2.0])[:, 0]
     np.testing.assert_allclose(elastic.values, near.values * factor)
     np.testing.assert_allclose(elastic.interval()[0], near.interval()[0] * factor)
-    np.testing.assert_allclose(forest.elasticity_interval(x, 2.0)[0], elastic.interval()[0])
+    np.testing.assert_allclose(
+        forest.intervals.elasticity(x, 2.0).interval()[0], elastic.interval()[0]
+    )
 
 
 def test_the_best_dose_is_an_end_where_outcomes_surely_rise_or_fall():
     x = np.zeros((2, 3))
     x[:, 1] = 1.0, -1.9  # slopes 1.5 and about 0
     forest, grid = fitted(), [0.5, 2.0, 3.5]
-    low, high = forest.optimal_dose_interval(x, grid)
+    low, high = forest.intervals.optimal_dose(x, grid).interval()
     assert (low[0], high[0]) == (3.5, 3.5)
     assert low[1] < high[1]
-    low, high = forest.optimal_dose_interval(x, grid, minimize=True)
+    low, high = forest.intervals.optimal_dose(x, grid, minimize=True).interval()
     assert (low[0], high[0]) == (0.5, 0.5)
-    found = forest.optimal_dose_inference(x, grid)
+    found = forest.intervals.optimal_dose(x, grid)
     assert found.plausible.shape == (2, 3)
     assert found.values[0] == 3.5
     assert found.plausible[1, grid.index(found.values[1])]
@@ -398,7 +400,7 @@ def test_a_group_is_in_a_bag_as_a_whole():
     x, dose, y = (np.repeat(own, 5, axis=0) for own in draw(150))
     together = small().fit(x, y, treatment=dose, groups=np.repeat(np.arange(150), 5))
     alone = small().fit(x, y, treatment=dose)
-    wide, narrow = (f.effect_inference(x[::5], 3.0).standard_errors for f in (together, alone))
+    wide, narrow = (f.intervals.effect(x[::5], 3.0).standard_errors for f in (together, alone))
     # Five copies of a row are worth one: errors should differ by about the root of five.
     assert 1.5 < np.median(wide) / np.median(narrow) < 4
 
@@ -436,9 +438,9 @@ def test_doses_of_two_components_are_served():
     forest = small(outcome_model=LinearRegression(), baseline=[0.5, 1.0]).fit(x, y, treatment=dose)
     low, high = forest.effect_interval(x, [1.5, 1.0], [0.5, 1.0])
     assert np.mean((low <= 1.0) & (high >= 1.0)) > 0.8
-    assert forest.optimal_dose_inference(x[:3], [[0.5, 1.0], [1.5, 1.0]]).plausible.shape == (3, 2)
+    assert forest.intervals.optimal_dose(x[:3], [[0.5, 1.0], [1.5, 1.0]]).plausible.shape == (3, 2)
     with pytest.raises(ValueError, match="one component"):
-        forest.optimal_dose_interval(x[:3])
+        forest.intervals.optimal_dose(x[:3]).interval()
 
 
 def test_effects_on_chances_stay_between_minus_one_and_one():
@@ -459,8 +461,10 @@ def test_answers_are_frames_where_frames_are_asked_for():
     low, high = forest.effect_interval(x.to_numpy(), doses=[2.0, 3.0])
     assert list(low.columns) == ["2", "3"]
     assert (low["3"] < high["3"]).all()
-    assert forest.effect_inference(x.to_numpy(), 2.0).standard_errors.name == "effect"
-    assert forest.optimal_dose_interval(x.to_numpy(), [1.0, 3.0])[0].name == "optimal_dose"
+    assert forest.intervals.effect(x.to_numpy(), 2.0).standard_errors.name == "effect"
+    assert (
+        forest.intervals.optimal_dose(x.to_numpy(), [1.0, 3.0]).interval()[0].name == "optimal_dose"
+    )
 
 
 def test_a_forest_without_intervals_says_what_to_do():
@@ -468,9 +472,9 @@ def test_a_forest_without_intervals_says_what_to_do():
     forest = small(inference=None).fit(x, y, treatment=dose)
     for ask in (
         lambda own: own.effect_interval(x, 3.0),
-        lambda own: own.partial_effect_interval(x, 1.0, 2.0),
-        lambda own: own.elasticity_interval(x, 2.0),
-        lambda own: own.optimal_dose_interval(x),
+        lambda own: own.intervals.partial_effect(x, 1.0, 2.0).interval(),
+        lambda own: own.intervals.elasticity(x, 2.0).interval(),
+        lambda own: own.intervals.optimal_dose(x).interval(),
     ):
         with pytest.raises(ValueError, match="fit the forest anew with inference='bags'"):
             ask(forest)
@@ -500,19 +504,19 @@ def test_bad_questions_are_refused(arguments, message):
 def test_bad_questions_about_slopes_and_best_doses_are_refused():
     forest, x = fitted(), draw()[0][:5]
     with pytest.raises(ValueError, match="'second' parameter must differ from 'first'"):
-        forest.partial_effect_interval(x, 2.0, 2.0)
+        forest.intervals.partial_effect(x, 2.0, 2.0).interval()
     with pytest.raises(ValueError, match="'first' parameter must lie in the support"):
-        forest.partial_effect_interval(x, -5.0, 2.0)
+        forest.intervals.partial_effect(x, -5.0, 2.0).interval()
     with pytest.raises(ValueError, match="'component' parameter must be an int"):
-        forest.elasticity_interval(x, 2.0, component=1)
+        forest.intervals.elasticity(x, 2.0, component=1).interval()
     with pytest.raises(ValueError, match="'doses' parameter must be one grid for all units"):
-        forest.optimal_dose_interval(x, [[1.0, 2.0]] * 5)
+        forest.intervals.optimal_dose(x, [[1.0, 2.0]] * 5).interval()
     with pytest.raises(ValueError, match="'minimize' parameter must be True or False"):
-        forest.optimal_dose_interval(x, minimize="no")
+        forest.intervals.optimal_dose(x, minimize="no").interval()
     with pytest.raises(ValueError, match="'coverage' parameter must be a float in"):
-        forest.optimal_dose_interval(x, coverage=0)
+        forest.intervals.optimal_dose(x, coverage=0).interval()
     with pytest.raises(ValueError, match="'doses' parameter must hold a dose or more"):
-        forest.optimal_dose_inference(x, [])
+        forest.intervals.optimal_dose(x, [])
     with pytest.raises(ValueError, match="'X' parameter must have at least 1 row"):
         forest.effect_interval(x[:0], doses=[1.0, 2.0])
 
@@ -538,12 +542,12 @@ def test_forests_that_cannot_have_intervals_say_why(parameters, rows, message):
 def test_bands_are_drawn_around_the_debiased_effects_of_few_units():
     pytest.importorskip("matplotlib").use("Agg")
     forest, x = fitted(), draw()[0]
-    ax = forest.plot_effect_bands(x, [3, 5], doses=[0.5, 2.0, 3.5])
+    ax = forest.plot.effect_bands(x, [3, 5], doses=[0.5, 2.0, 3.5])
     lines = [line for line in ax.get_lines() if line.get_label().startswith("unit")]
     assert [line.get_label() for line in lines] == ["unit 3", "unit 5"]
     drawn = lines[0].get_xydata()
-    exact = forest.effect_inference(x[[3]], doses=drawn[:, 0]).values[0]
+    exact = forest.intervals.effect(x[[3]], doses=drawn[:, 0]).values[0]
     np.testing.assert_allclose(drawn[:, 1], exact)
     for units in ([0] * 7, [-1], [300], "all"):
         with pytest.raises(ValueError, match="'units' parameter must hold"):
-            forest.plot_effect_bands(x, units)
+            forest.plot.effect_bands(x, units)

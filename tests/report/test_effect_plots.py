@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from doseforest import GeneralizedCausalForest, load_forest
+from doseforest.evaluation import effect_importance
 from doseforest.report.curve_plots import spread_units
 from doseforest.report.pictures import KINDS
 from doseforest.report.surface_plot import plot_surface
@@ -74,7 +75,7 @@ def line_of(ax, label):
 
 def test_units_are_thin_lines_with_the_average_of_all_on_top(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, units=[3, 11], color_by=None)
+    ax = forest.plot.dose_response(x, units=[3, 11], color_by=None)
     segments = ax.collections[0].get_segments()
     assert len(segments) == 2
     exact = forest.dose_response(x, segments[1][:, 0])
@@ -88,7 +89,7 @@ def test_units_are_thin_lines_with_the_average_of_all_on_top(quantity):
 
 def test_effects_start_at_nothing_at_the_baseline(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, units=[0], effects=True, doses=[2.0, 5.0, 8.0])
+    ax = forest.plot.dose_response(x, units=[0], effects=True, doses=[2.0, 5.0, 8.0])
     points = ax.collections[0].get_segments()[0]
     assert points[:, 1] == pytest.approx(
         [forest.effect(x[:1], dose)[0] for dose in (2.0, 5.0, 8.0)]
@@ -98,7 +99,7 @@ def test_effects_start_at_nothing_at_the_baseline(quantity):
 
 def test_by_default_the_units_shown_stand_for_all(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, n_shown=30)
+    ax = forest.plot.dose_response(x, n_shown=30)
     assert len(ax.collections[0].get_segments()) == 30
     values = np.random.default_rng(0).normal(size=1000)
     shown = spread_units(values, 101)
@@ -109,7 +110,7 @@ def test_by_default_the_units_shown_stand_for_all(quantity):
 
 def test_a_feature_of_few_values_has_a_colour_for_each(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, units=np.arange(40), color_by="premium")
+    ax = forest.plot.dose_response(x, units=np.arange(40), color_by="premium")
     from matplotlib.colors import to_rgb
 
     drawn = ax.collections[0].get_colors()[:, :3]
@@ -120,15 +121,15 @@ def test_a_feature_of_few_values_has_a_colour_for_each(quantity):
 
 def test_a_feature_of_many_values_has_a_colour_bar(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, color_by=1)
+    ax = forest.plot.dose_response(x, color_by=1)
     assert [own.get_ylabel() for own in ax.figure.axes[1:]] == ["age"]
-    by_effect = forest.plot_dose_response(x)
+    by_effect = forest.plot.dose_response(x)
     assert "effect of discount (%)" in by_effect.figure.axes[1].get_ylabel()
 
 
 def test_levels_are_dots_and_never_joined(levels):
     forest, x = levels
-    ax = forest.plot_dose_response(x, units=np.arange(25))
+    ax = forest.plot.dose_response(x, units=np.arange(25))
     assert not any(line.get_linestyle() == "-" and len(line.get_xdata()) > 1 for line in ax.lines)
     assert len(ax.collections) == 3  # a strip of dots for each level
     for level, strip in enumerate(ax.collections):
@@ -140,7 +141,7 @@ def test_levels_are_dots_and_never_joined(levels):
 
 def test_a_point_mass_is_a_dot_beside_the_line(mixed):
     forest, x = mixed
-    ax = forest.plot_dose_response(x, units=[1, 2, 3])
+    ax = forest.plot.dose_response(x, units=[1, 2, 3])
     lines, dots = ax.collections
     assert min(segment[:, 0].min() for segment in lines.get_segments()) > 0.0
     assert len(dots.get_offsets()) == 3
@@ -152,7 +153,7 @@ def test_the_average_curve_has_its_pointwise_band(quantity):
     forest, _ = quantity
     doses = np.array([2.0, 5.0, 8.0])
     exact = forest.average_dose_response(doses)
-    ax = forest.plot_average_dose_response(doses, show_doses=False)
+    ax = forest.plot.average_dose_response(doses, show_doses=False)
     assert line_of(ax, "average orders").get_ydata() == pytest.approx(exact.values)
     corners = ax.collections[0].get_paths()[0].vertices
     for place, dose in enumerate(doses):
@@ -160,12 +161,12 @@ def test_the_average_curve_has_its_pointwise_band(quantity):
         reach = 1.959964 * exact.standard_errors[place]
         assert (high - low) / 2 == pytest.approx(reach, rel=1e-5)
     assert not ax.patches
-    assert forest.plot_average_dose_response(doses).patches  # bars of the observed doses
+    assert forest.plot.average_dose_response(doses).patches  # bars of the observed doses
 
 
 def test_average_levels_are_points_with_error_bars(levels):
     forest, _ = levels
-    ax = forest.plot_average_dose_response(level=0.9, show_doses=False)
+    ax = forest.plot.average_dose_response(level=0.9, show_doses=False)
     exact = forest.average_dose_response()
     (container,) = ax.containers
     dots, _, (bars,) = container.lines
@@ -177,7 +178,7 @@ def test_average_levels_are_points_with_error_bars(levels):
 
 def test_bands_are_quantiles_of_the_units(quantity):
     forest, x = quantity
-    ax = forest.plot_dose_response(x, quantiles=[0.9, 0.1], doses=[4.0, 6.0])
+    ax = forest.plot.dose_response(x, quantiles=[0.9, 0.1], doses=[4.0, 6.0])
     curves = forest.dose_response(x, [4.0, 6.0])
     corners = ax.collections[0].get_paths()[0].vertices
     at = np.unique(corners[corners[:, 0] == 4.0, 1])
@@ -187,17 +188,17 @@ def test_bands_are_quantiles_of_the_units(quantity):
 def test_effects_are_drawn_as_a_distribution_or_over_a_feature(quantity):
     forest, x = quantity
     effects = forest.effect(x, 8.0)
-    ax = forest.plot_effects(x, 8.0)
+    ax = forest.plot.effects(x, 8.0)
     assert sum(bar.get_height() for bar in ax.patches[:40]) == len(x)
     assert f"mean {effects.mean():.3g}" in [text.get_text() for text in ax.get_legend().texts]
-    over = forest.plot_effects(x, 8.0, feature="age")
+    over = forest.plot.effects(x, 8.0, feature="age")
     dots = np.asarray(over.collections[0].get_offsets())
     assert dots == pytest.approx(np.column_stack([x["age"], effects]))
     assert over.get_xlabel() == "age"
     assert over.get_ylabel() == "effect on orders of discount (%) 8 against 5"
     means = over.lines[0].get_ydata()
     assert means.mean() == pytest.approx(effects.mean())  # parts of equal numbers of units
-    few = forest.plot_effects(x, 8.0, feature=3)
+    few = forest.plot.effects(x, 8.0, feature=3)
     assert line_of(few, "mean").get_ydata() == pytest.approx(
         [effects[x["premium"] == kind].mean() for kind in (0, 1)]
     )
@@ -205,8 +206,8 @@ def test_effects_are_drawn_as_a_distribution_or_over_a_feature(quantity):
 
 def test_importance_is_drawn_with_its_errors(quantity):
     forest, _ = quantity
-    found = forest.feature_importance("permutation", n_repeats=1)
-    ax = forest.plot_importance(found, n_shown=2)
+    found = effect_importance(forest, "permutation", n_repeats=1)
+    ax = forest.plot.importance(found, n_shown=2)
     widths = [bar.get_width() for bar in ax.patches]
     assert widths == pytest.approx(np.sort(found.values)[-2:])
     names = [text.get_text() for text in ax.get_yticklabels()]
@@ -214,14 +215,14 @@ def test_importance_is_drawn_with_its_errors(quantity):
     bars = ax.containers[1].lines[2][0].get_segments()
     top = int(np.argmax(found.values))
     assert np.ptp(bars[-1][:, 0]) == pytest.approx(2 * 1.96 * found.standard_errors[top])
-    assert len(forest.plot_importance().patches) == 4
+    assert len(forest.plot.importance().patches) == 4
 
 
 @pytest.mark.parametrize("kind", ["quantity", "levels", "mixed"])
 def test_overlap_is_drawn_as_reported(kind, request):
     forest, _ = request.getfixturevalue(kind)
     report = forest.overlap_report()
-    ax = forest.plot_overlap()
+    ax = forest.plot.overlap()
     drawn = np.concatenate([line.get_ydata() for line in ax.lines])
     assert np.sort(drawn) == pytest.approx(np.sort(report.supported))
     rows = ax.figure.axes[1]
@@ -230,7 +231,7 @@ def test_overlap_is_drawn_as_reported(kind, request):
         np.sort(np.concatenate([report.kernel_sample, report.weighted_sample]))
     )
     assert ax.get_xlabel() == "discount (%)"
-    assert forest.plot_weights().get_xlabel() == "treatment weight (mean 1)"
+    assert forest.plot.weights().get_xlabel() == "treatment weight (mean 1)"
 
 
 def test_the_report_has_four_pictures_also_in_axes_that_are_given(quantity, tmp_path):
@@ -254,12 +255,12 @@ def test_the_report_has_four_pictures_also_in_axes_that_are_given(quantity, tmp_
 def test_pictures_are_drawn_where_they_are_wanted(quantity):
     forest, x = quantity
     for draw_in in (
-        lambda ax: forest.plot_dose_response(x, ax=ax),
-        lambda ax: forest.plot_average_dose_response(ax=ax),
-        lambda ax: forest.plot_effects(x, ax=ax),
-        lambda ax: forest.plot_importance(ax=ax),
-        lambda ax: forest.plot_overlap(ax=ax),
-        lambda ax: forest.plot_weights(ax=ax),
+        lambda ax: forest.plot.dose_response(x, ax=ax),
+        lambda ax: forest.plot.average_dose_response(ax=ax),
+        lambda ax: forest.plot.effects(x, ax=ax),
+        lambda ax: forest.plot.importance(ax=ax),
+        lambda ax: forest.plot.overlap(ax=ax),
+        lambda ax: forest.plot.weights(ax=ax),
         lambda ax: plot_surface([0.0, 1.0], [0.0, 1.0], [[0.0, 1.0], [1.0, 3.0]], ax=ax),
     ):
         figure, ax = pyplot.subplots()
@@ -271,7 +272,7 @@ def test_pictures_are_drawn_where_they_are_wanted(quantity):
 def test_a_forest_without_its_rows_draws_the_same_curves(kind, request):
     forest, x = request.getfixturevalue(kind)
     alone = forest.model_
-    own, other = (model.plot_dose_response(x, units=[4]) for model in (forest, alone))
+    own, other = (model.plot.dose_response(x, units=[4]) for model in (forest, alone))
     assert other.get_xlabel() == "dose"  # names of the columns stay with the rows
     for first, second in zip(own.collections, other.collections, strict=True):
         np.testing.assert_array_equal(first.get_offsets(), second.get_offsets())
@@ -286,12 +287,12 @@ def test_a_loaded_forest_draws_too(tmp_path):
     forest = GeneralizedCausalForest(40, **settings).fit(x, y, treatment=dose)
     forest.save(tmp_path / "forest.dose")
     loaded = load_forest(tmp_path / "forest.dose")
-    lines, dots = loaded.plot_dose_response(x, units=[4]).collections
+    lines, dots = loaded.plot.dose_response(x, units=[4]).collections
     segment = lines.get_segments()[0]
     assert segment[:, 1] == pytest.approx(forest.dose_response(x[4:5], segment[:, 0])[0])
     assert len(dots.get_offsets()) == 1  # the file tells of the point mass
-    assert loaded.plot_importance().get_xlabel() == "share of the forests' gain"
-    assert loaded.plot_effects(x, feature="age").get_xlabel() == "age"
+    assert loaded.plot.importance().get_xlabel() == "share of the forests' gain"
+    assert loaded.plot.effects(x, feature="age").get_xlabel() == "age"
 
 
 def test_a_surface_has_its_values_over_both_doses():
@@ -329,18 +330,18 @@ def test_a_surface_that_does_not_fit_its_doses_is_refused(arguments, message):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda f, x: f.plot_dose_response(x, units=[300]), "'units' parameter must hold rows"),
-        (lambda f, x: f.plot_dose_response(x, units=[0.5]), "'units' parameter must hold rows"),
-        (lambda f, x: f.plot_dose_response(x, n_shown=0), "'n_shown' parameter must be an int"),
-        (lambda f, x: f.plot_dose_response(x, color_by="size"), "'color_by' parameter .* 'size'"),
-        (lambda f, x: f.plot_dose_response(x, quantiles=[0.5]), "'quantiles' parameter .* two"),
-        (lambda f, x: f.plot_dose_response(x, quantiles=[0, 1]), "'quantiles' parameter"),
-        (lambda f, x: f.plot_dose_response(x, doses=[99.0]), "'doses' parameter must lie in"),
-        (lambda f, x: f.plot_dose_response(x[["age"]]), "'X' parameter"),
-        (lambda f, x: f.plot_effects(x, feature="size"), "'feature' parameter .* 'size'"),
-        (lambda f, x: f.plot_importance("shap"), "'method' parameter must be one of"),
-        (lambda f, x: f.plot_importance(n_shown=0), "'n_shown' parameter must be an int"),
-        (lambda f, x: f.plot_average_dose_response(level=95), "'level' parameter must be a float"),
+        (lambda f, x: f.plot.dose_response(x, units=[300]), "'units' parameter must hold rows"),
+        (lambda f, x: f.plot.dose_response(x, units=[0.5]), "'units' parameter must hold rows"),
+        (lambda f, x: f.plot.dose_response(x, n_shown=0), "'n_shown' parameter must be an int"),
+        (lambda f, x: f.plot.dose_response(x, color_by="size"), "'color_by' parameter .* 'size'"),
+        (lambda f, x: f.plot.dose_response(x, quantiles=[0.5]), "'quantiles' parameter .* two"),
+        (lambda f, x: f.plot.dose_response(x, quantiles=[0, 1]), "'quantiles' parameter"),
+        (lambda f, x: f.plot.dose_response(x, doses=[99.0]), "'doses' parameter must lie in"),
+        (lambda f, x: f.plot.dose_response(x[["age"]]), "'X' parameter"),
+        (lambda f, x: f.plot.effects(x, feature="size"), "'feature' parameter .* 'size'"),
+        (lambda f, x: f.plot.importance("shap"), "'method' parameter must be one of"),
+        (lambda f, x: f.plot.importance(n_shown=0), "'n_shown' parameter must be an int"),
+        (lambda f, x: f.plot.average_dose_response(level=95), "'level' parameter must be a float"),
     ],
 )
 def test_errors_name_parameter_rule_and_value(quantity, ask, message):
@@ -351,12 +352,12 @@ def test_errors_name_parameter_rule_and_value(quantity, ask, message):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda f, x: f.plot_dose_response(x),
-        lambda f, x: f.plot_average_dose_response(),
-        lambda f, x: f.plot_effects(x),
-        lambda f, x: f.plot_importance(),
-        lambda f, x: f.plot_overlap(),
-        lambda f, x: f.plot_weights(),
+        lambda f, x: f.plot.dose_response(x),
+        lambda f, x: f.plot.average_dose_response(),
+        lambda f, x: f.plot.effects(x),
+        lambda f, x: f.plot.importance(),
+        lambda f, x: f.plot.overlap(),
+        lambda f, x: f.plot.weights(),
         lambda f, x: f.overlap_report().plot(),
     ],
 )

@@ -9,10 +9,11 @@ from sklearn.linear_model import LinearRegression
 
 from bench.designs import JOINT_DESIGNS
 from doseforest import GeneralizedCausalForest
+from doseforest.doses.dose_labels import dose_labels
 from doseforest.doses.vectors import vectors
 from doseforest.estimator.unit_support import FEWEST_SUPPORTED
+from doseforest.evaluation import effect_importance
 from doseforest.nuisance.treatment.chained import ChainedDensity, joint_support
-from doseforest.report.dose_axes import dose_labels
 from doseforest.report.overlap_components import component_ratios
 from doseforest.report.surface_plot import HATCHED_BELOW
 
@@ -191,7 +192,7 @@ def test_messages_name_doses_of_several_components():
 def test_cells_of_support_are_drawn_as_reported(discounts):
     forest, _ = discounts
     report = forest.overlap_report()
-    ax = forest.plot_overlap()
+    ax = forest.plot.overlap()
     drawn = np.asarray(ax.images[0].get_array())
     n_first = len(np.unique(report.doses[:, 0]))
     assert pytest.approx(report.supported.reshape(n_first, -1)) == drawn.T
@@ -203,7 +204,7 @@ def test_cells_of_support_are_drawn_as_reported(discounts):
 def test_support_of_arms_and_three_components_is_drawn_as_bars(kind, request):
     forest, _ = request.getfixturevalue(kind)
     report = forest.overlap_report()
-    ax = forest.plot_overlap()
+    ax = forest.plot.overlap()
     widths = np.sort([bar.get_width() for bar in ax.patches])
     assert len(widths) == min(30, len(report.doses))
     assert widths == pytest.approx(np.sort(report.supported)[: len(widths)])
@@ -226,14 +227,14 @@ def test_the_summary_describes_each_component(discounts, arms, three):
 
 def test_curves_run_along_a_component_with_the_others_held(discounts):
     forest, x = discounts
-    ax = forest.plot_dose_response(x, component=1, at=[0.2, 0.9], units=[3], color_by=None)
+    ax = forest.plot.dose_response(x, component=1, at=[0.2, 0.9], units=[3], color_by=None)
     points = ax.collections[0].get_segments()[0]
     asked = np.column_stack([np.full(len(points), 0.2), points[:, 0]])
     curves = forest.dose_response(x, asked)
     assert points[:, 1] == pytest.approx(curves[3])
     assert line_of(ax, "average").get_ydata() == pytest.approx(curves.mean(axis=0))
     assert ax.get_xlabel() == "coupon (price 0.2)"
-    chosen = forest.plot_dose_response(x, component=0, doses=[0.3, 0.6], units=[3], effects=True)
+    chosen = forest.plot.dose_response(x, component=0, doses=[0.3, 0.6], units=[3], effects=True)
     points = chosen.collections[0].get_segments()[0]
     assert points[:, 1] == pytest.approx(
         [forest.effect(x[3:4], [own, 0.5])[0] for own in (0.3, 0.6)]
@@ -244,11 +245,11 @@ def test_curves_run_along_a_component_with_the_others_held(discounts):
 def test_averages_run_along_a_component(discounts, three):
     forest, _ = discounts
     values = np.array([0.3, 0.5, 0.7])
-    ax = forest.plot_average_dose_response(values, component=1)
+    ax = forest.plot.average_dose_response(values, component=1)
     exact = forest.average_dose_response(np.column_stack([np.full(3, 0.5), values]))
     assert line_of(ax, "average orders").get_ydata() == pytest.approx(exact.values)
     assert ax.patches  # bars of the observed coupons
-    levels = three[0].plot_average_dose_response(component=2, at=[0.4, 0.6, 0.0])
+    levels = three[0].plot.average_dose_response(component=2, at=[0.4, 0.6, 0.0])
     dots = levels.containers[0].lines[0]
     exact = three[0].average_dose_response([[0.4, 0.6, level] for level in (0.0, 1.0, 2.0)])
     assert dots.get_xdata().tolist() == [0.0, 1.0, 2.0]
@@ -257,7 +258,7 @@ def test_averages_run_along_a_component(discounts, three):
 
 def test_arms_stand_side_by_side(arms):
     forest, x = arms
-    ax = forest.plot_dose_response(x, units=[0, 1])
+    ax = forest.plot.dose_response(x, units=[0, 1])
     control, _ = (own for own in ax.collections[::-1])
     assert np.asarray(control.get_offsets())[:, 1] == pytest.approx(
         forest.dose_response(x[:2], [[0.0, 0.0]])[:, 0]
@@ -281,24 +282,24 @@ def test_averages_of_arms_stand_side_by_side(arms):
     forest, _ = arms
     asked = np.array([[0.0, 0.0], [1.0, 10.0], [1.0, 20.0], [2.0, 1.5], [2.0, 2.5]])
     exact = forest.average_dose_response(asked)
-    ax = forest.plot_average_dose_response(asked)
+    ax = forest.plot.average_dose_response(asked)
     drawn = line_of(ax, "average orders").get_ydata()
     assert drawn[np.isfinite(drawn)] == pytest.approx(exact.values[1:])
     assert ax.containers[0].lines[0].get_ydata() == pytest.approx(exact.values[:1])
-    one = forest.plot_average_dose_response([10.0, 20.0], component=1, at=[1.0, 10.0])
+    one = forest.plot.average_dose_response([10.0, 20.0], component=1, at=[1.0, 10.0])
     assert line_of(one, "average orders").get_ydata() == pytest.approx(exact.values[1:3])
-    bands = forest.plot_dose_response(arms[1], quantiles=[0.1, 0.9])
+    bands = forest.plot.dose_response(arms[1], quantiles=[0.1, 0.9])
     bands.figure.canvas.draw()
 
 
 def test_effects_of_a_joint_dose_are_drawn(discounts, arms):
     forest, x = discounts
     effects = forest.effect(x, [0.8, 0.2])
-    ax = forest.plot_effects(x, [0.8, 0.2], feature="x3")
+    ax = forest.plot.effects(x, [0.8, 0.2], feature="x3")
     assert np.asarray(ax.collections[0].get_offsets())[:, 1] == pytest.approx(effects)
     assert ax.get_ylabel() == "effect on orders of (0.8, 0.2) against (0.5, 0.5)"
     top = arms[0].effect(arms[1], arms[0].doses_[-1])
-    ax = arms[0].plot_effects(arms[1])
+    ax = arms[0].plot.effects(arms[1])
     assert f"mean {top.mean():.3g}" in [text.get_text() for text in ax.get_legend().texts]
 
 
@@ -313,10 +314,10 @@ def test_contours_of_a_surface_have_the_forests_values(discounts):
         ({"X": x}, curves.mean(axis=0)),
         ({"X": x, "unit": 7}, curves[7]),
     ):
-        ax = forest.plot_surface(**ask, doses=(axis, axis))
+        ax = forest.plot.surface(**ask, doses=(axis, axis))
         assert_contours_have(ax, axis, values[:-1])
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("price", "coupon")
-        ax = forest.plot_surface(**ask, doses=(axis, axis), effects=True)
+        ax = forest.plot.surface(**ask, doses=(axis, axis), effects=True)
         assert_contours_have(ax, axis, values[:-1] - values[-1])
         assert "effect on orders against (0.5, 0.5)" in ax.figure.axes[1].get_ylabel()
 
@@ -328,68 +329,68 @@ def test_a_surface_is_hatched_where_nobody_could_have_been():
     dose = np.column_stack([first, first + 0.05 * rng.normal(size=200)])
     x = rng.normal(size=(200, 2))
     forest = fit(x, first, dose, baseline=[0.5, 0.5], doses=[[0.5, 0.5]], correction="none")
-    ax = forest.plot_surface(x)
+    ax = forest.plot.surface(x)
     (part,) = hatched(ax)
     corners = part.get_paths()[0]
     assert corners.contains_point((0.1, 0.9))
     assert not corners.contains_point((0.5, 0.5))
-    alone = forest.model_.plot_surface(x)  # knows nothing of support
+    alone = forest.model_.plot.surface(x)  # knows nothing of support
     assert not hatched(alone)
 
 
 def test_a_forest_without_its_rows_draws_the_same(discounts, arms):
     forest, x = discounts
     own, other = (
-        model.plot_dose_response(x, component=0, units=[4]) for model in (forest, forest.model_)
+        model.plot.dose_response(x, component=0, units=[4]) for model in (forest, forest.model_)
     )
     assert other.get_xlabel() == "dose[0] (dose[1] 0.5)"
     first, second = (ax.collections[0].get_segments()[0] for ax in (own, other))
     np.testing.assert_array_equal(first, second)
     assert "arm 2" in " ".join(
-        text.get_text() for text in arms[0].model_.plot_dose_response(arms[1]).get_xticklabels()
+        text.get_text() for text in arms[0].model_.plot.dose_response(arms[1]).get_xticklabels()
     )
     framed = forest.model_.set_output(transform="pandas")
-    assert framed.plot_effects(x, [0.8, 0.8]).get_xlabel().startswith("effect on outcome")
+    assert framed.plot.effects(x, [0.8, 0.8]).get_xlabel().startswith("effect on outcome")
 
 
 def test_permutation_importance_finds_what_bends_the_surface(discounts):
     forest, _ = discounts
-    found = forest.feature_importance("permutation", n_repeats=1)
+    found = effect_importance(forest, "permutation", n_repeats=1)
     assert np.isfinite(found.values).all()
     # x3 stands before the product of both discounts, 6 x3 t1 t2, x1 before the first alone.
     assert found.ranked()[0][0] == "x3"
-    assert forest.plot_importance(found).patches
+    assert forest.plot.importance(found).patches
 
 
 BAD_QUESTIONS = {
     "no component": (
         "discounts",
-        lambda f, x: f.plot_dose_response(x),
-        "'component' parameter must be an int from 0 to 1.*plot_surface",
+        lambda f, x: f.plot.dose_response(x),
+        "'component' parameter must be an int from 0 to 1.*plot.surface",
     ),
     "no such component": (
         "three",
-        lambda f, x: f.plot_average_dose_response(component=3),
+        lambda f, x: f.plot.average_dose_response(component=3),
         "'component' parameter must be an int from 0 to 2",
     ),
     "an arm that changes": (
         "arms",
-        lambda f, x: f.plot_dose_response(x, component=0),
+        lambda f, x: f.plot.dose_response(x, component=0),
         "'component' parameter must be 1, the dose of the arm",
     ),
     "held at one number": (
         "discounts",
-        lambda f, x: f.plot_dose_response(x, component=0, at=0.5),
+        lambda f, x: f.plot.dose_response(x, component=0, at=0.5),
         "'at' parameter must be one dose of 2 components",
     ),
     "held outside": (
         "discounts",
-        lambda f, x: f.plot_dose_response(x, component=0, at=[0.5, 7.0]),
+        lambda f, x: f.plot.dose_response(x, component=0, at=[0.5, 7.0]),
         "'at' parameter must lie in the support",
     ),
     "a dose of one number": (
         "discounts",
-        lambda f, x: f.plot_effects(x, 0.5),
+        lambda f, x: f.plot.effects(x, 0.5),
         "'dose' parameter must be one dose of 2 components",
     ),
     "report of one number": (
@@ -399,37 +400,37 @@ BAD_QUESTIONS = {
     ),
     "surface of arms": (
         "arms",
-        lambda f, x: f.plot_surface(),
-        "for plot_surface. Got arms instead: use plot_dose_response",
+        lambda f, x: f.plot.surface(),
+        "for plot.surface. Got arms instead: use plot.dose_response",
     ),
     "surface of three": (
         "three",
-        lambda f, x: f.plot_surface(),
-        "Got levels of dose.2. instead: use plot_dose_response with 'component'",
+        lambda f, x: f.plot.surface(),
+        "Got levels of dose.2. instead: use plot.dose_response with 'component'",
     ),
     "surface of one list": (
         "discounts",
-        lambda f, x: f.plot_surface(doses=[0.1, 0.2, 0.3]),
-        "'doses' parameter of plot_surface must be a pair",
+        lambda f, x: f.plot.surface(doses=[0.1, 0.2, 0.3]),
+        "'doses' parameter of plot.surface must be a pair",
     ),
     "surface outside": (
         "discounts",
-        lambda f, x: f.plot_surface(doses=([0.1, 3.0], [0.1, 0.2])),
+        lambda f, x: f.plot.surface(doses=([0.1, 3.0], [0.1, 0.2])),
         "'doses' parameter must lie in the support",
     ),
     "unit without X": (
         "discounts",
-        lambda f, x: f.plot_surface(unit=3),
+        lambda f, x: f.plot.surface(unit=3),
         "'X' parameter must be given where 'unit'",
     ),
     "no such unit": (
         "discounts",
-        lambda f, x: f.plot_surface(x, unit=300),
+        lambda f, x: f.plot.surface(x, unit=300),
         "'unit' parameter must be a row of X, an int from 0 to 299. Got 300",
     ),
     "average without rows": (
         "discounts",
-        lambda f, x: f.model_.plot_surface(),
+        lambda f, x: f.model_.plot.surface(),
         "'X' parameter must be given: a forest without its training rows",
     ),
 }
@@ -447,11 +448,11 @@ def test_one_component_has_nothing_to_hold():
     x, dose = rng.normal(size=(100, 2)), rng.random(100)
     forest = fit(x, dose, dose, baseline=0.5, correction="none")
     with pytest.raises(ValueError, match="'at' parameter must be left out where a dose has one"):
-        forest.plot_dose_response(x, at=[0.5])
+        forest.plot.dose_response(x, at=[0.5])
     with pytest.raises(ValueError, match="'component' parameter must be left out"):
-        forest.plot_average_dose_response(component=1)
-    with pytest.raises(ValueError, match=r"Got one component instead: use plot_dose_response\."):
-        forest.plot_surface(x)
+        forest.plot.average_dose_response(component=1)
+    with pytest.raises(ValueError, match=r"Got one component instead: use plot.dose_response\."):
+        forest.plot.surface(x)
 
 
 def test_levels_of_both_components_fill_cells():
@@ -463,10 +464,10 @@ def test_levels_of_both_components_fill_cells():
     cells, counts = np.unique(dose, axis=0, return_counts=True)
     assert report.doses.tolist() == cells.tolist()
     assert report.kernel_sample == pytest.approx(counts)
-    assert np.asarray(forest.plot_overlap().images[0].get_array()).shape == (3, 2)
+    assert np.asarray(forest.plot.overlap().images[0].get_array()).shape == (3, 2)
     assert not report.continuous
-    dots = forest.plot_average_dose_response(component=1, at=[1.0, 0.0]).containers[0].lines[0]
+    dots = forest.plot.average_dose_response(component=1, at=[1.0, 0.0]).containers[0].lines[0]
     assert dots.get_xdata().tolist() == [0.0, 1.0, 2.0]
     # A linear model without a correction has one effect for all units, but for rounding.
-    assert sum(bar.get_height() for bar in forest.plot_effects(x).patches[:40]) == 240
-    assert len(forest.plot_dose_response(x, component=1).figure.axes) == 1  # and no colours
+    assert sum(bar.get_height() for bar in forest.plot.effects(x).patches[:40]) == 240
+    assert len(forest.plot.dose_response(x, component=1).figure.axes) == 1  # and no colours

@@ -89,8 +89,8 @@ def draw_changes(
     shift, slope = change_truths(data, delta, TRUTH_SEED + seed)
     curve = _curve_record(forest, data, design, seed, bias_correction=True)
     return {
-        "shift": _record(forest.shift_effect(delta), shift),
-        "derivative": _record(forest.average_derivative(), slope),
+        "shift": _record(forest.average.shift_effect(delta), shift),
+        "derivative": _record(forest.average.derivative(), slope),
         "average curve": {**curve["curve"], "band": curve["band"]},
     }
 

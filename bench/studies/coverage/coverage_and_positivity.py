@@ -41,7 +41,7 @@ def measure(case: str, seed: int) -> Record:
         warnings.simplefilter("ignore")
         messages = forest.overlap_report().messages
     doses = np.quantile(sample.dose, np.linspace(0.05, 0.95, N_DOSES))
-    found = forest.effect_inference(sample.units, doses=doses)
+    found = forest.intervals.effect(sample.units, doses=doses)
     low, high = found.interval(COVERAGE)
     truth = sample.truth(doses, baseline)
     covered, supported = (low <= truth) & (truth <= high), forest.supported(sample.units, doses)

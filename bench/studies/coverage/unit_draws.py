@@ -68,7 +68,7 @@ def our_intervals(sample: Sample, question: Question, seed: int) -> dict[str, Re
     found = {}
     for name, baseline in question.baselines.items():
         doses = np.array([dose for dose in question.doses if dose != baseline])
-        answer = forest.effect_inference(sample.units, None, baseline, doses=doses)
+        answer = forest.intervals.effect(sample.units, None, baseline, doses=doses)
         truth = sample.truth(doses, baseline)
         low, high = answer.interval(COVERAGE)
         band_low, band_high = answer.band(COVERAGE)

@@ -90,8 +90,8 @@ def average_curves(
     alone = np.asarray(forest.outcome_model_.dose_response(rows.X, doses)).mean(axis=0)
     found: list[tuple[str, FloatArray, FloatArray | None]] = [(ALONE, alone, None)]
     for density in ("auto", *WEIGHTS):
-        plan = replace(forest._fit_plan, density=density)
-        curve = prepare_averages(forest._parts, plan).average_curve(doses)
+        plan = replace(forest._fitted.plan, density=density)
+        curve = prepare_averages(forest._fitted.parts, plan).average_curve(doses)
         found.append((density, curve.values, curve.standard_errors))
     return found
 

@@ -45,8 +45,10 @@ class FramedAnswers:
         return as_series(values, name, X, self.output)
 
 
-class EstimatorOutput(FramedAnswers):
+class EstimatorOutput:
     """Output of an estimator, which is set in place and which its clones keep."""
+
+    _output = "default"
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what answers for units come in: "default" (numpy), "pandas" or "polars".
@@ -55,12 +57,12 @@ class EstimatorOutput(FramedAnswers):
         where that is a pandas frame. None leaves things as they are.
         """
         if transform is not None:
-            self.output = check_output(transform)
+            self._output = check_output(transform)
         return self
 
     def __sklearn_clone__(self) -> Self:
         copied: Self = super().__sklearn_clone__()  # type: ignore[misc]
-        return copied.set_output(transform=self.output)
+        return copied.set_output(transform=self._output)
 
 
 def check_output(transform: Any) -> str:

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from doseforest.base.accessors import Accessor
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.base.late import late
 from doseforest.base.machine import thread_count
@@ -28,10 +29,12 @@ from doseforest.doses.vectors import components
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
 from doseforest.estimator.bags.unit_bags import UnitBags
-from doseforest.inference.changes.shift_effects import ShiftEffects
-from doseforest.inference.units.interval_methods import UnitIntervals
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
-from doseforest.report.curve_views import CurveViews
+
+if TYPE_CHECKING:
+    from doseforest.inference.changes.unit_shifts import UnitShifts
+    from doseforest.inference.units.unit_intervals import UnitIntervals
+    from doseforest.report.forest_plots import ForestPlots
 
 
 class Correction(Protocol):
@@ -95,8 +98,14 @@ class CorrectedOutcome:
     correction: Correction
 
 
-class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, CurveEffects):
-    """What can be asked of a fitted forest; `_model` is the forest itself."""
+class EffectMethods(CurveEffects):
+    """What can be asked of a fitted forest, with its training rows or without; `_model` answers."""
+
+    intervals: Accessor[UnitIntervals] = Accessor(
+        "doseforest.inference.units.unit_intervals:UnitIntervals"
+    )
+    plot: Accessor[ForestPlots] = Accessor("doseforest.report.forest_plots:ForestPlots")
+    shifts: Accessor[UnitShifts] = Accessor("doseforest.inference.changes.unit_shifts:UnitShifts")
 
     @property
     def n_components(self) -> int:
@@ -133,7 +142,7 @@ class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, Curv
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             out[rows] = model.curves(block, own[rows] if apart else own[0])
-        framed: FloatArray = self._frame(out, own if apart else own[0], X)
+        framed: FloatArray = model._frame(out, own if apart else own[0], X)
         return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
@@ -146,13 +155,13 @@ class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, Curv
             One dose for all units, or one for each; by default the forest's baseline.
         """
         start = self._model.baseline if baseline is None else baseline
-        named: FloatArray = self._series(super().effect(X, dose, start), "effect", X)
+        named: FloatArray = self._model._series(super().effect(X, dose, start), "effect", X)
         return named
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
         """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
         slopes = super().partial_effect(X, first, second)
-        named: FloatArray = self._series(slopes, "partial_effect", X)
+        named: FloatArray = self._model._series(slopes, "partial_effect", X)
         return named
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
@@ -174,12 +183,54 @@ class EffectMethods(FramedAnswers, CurveViews, ShiftEffects, UnitIntervals, Curv
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
         elasticities = components(ends.middle)[:, ends.place] * slopes / curves[:, 1]
-        named: FloatArray = self._series(elasticities, "elasticity", X)
+        named: FloatArray = model._series(elasticities, "elasticity", X)
         return named
+
+    def effect_interval(
+        self,
+        X: Any,
+        dose: Any = None,
+        baseline: Any = None,
+        *,
+        doses: Any = None,
+        coverage: float = 0.95,
+        band: bool = False,
+    ) -> tuple[Any, Any]:
+        """Lower and upper ends of intervals of units' effects.
+
+        Parameters
+        ----------
+        X, dose, baseline, doses
+            As in `effect`; `doses` are several in place of one, a grid for all units or a row for
+            each.
+        coverage : float, default=0.95
+        band : bool, default=False
+            Let all `doses` of a unit lie between the ends at once.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,), or (n_units, n_doses)
+            Centred on the debiased effect, not on `effect`.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), baseline=0.0,
+        ...     inference="bags", random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.effect_interval(data.X, dose=1.0)  # the effect is 2 for everyone
+        >>> bool(((low <= 2) & (high >= 2)).mean() > 0.8)
+        True
+        """
+        return self.intervals.effect(X, dose, baseline, doses=doses).ends(coverage, band=band)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EffectForest(EffectMethods):
+class EffectForest(FramedAnswers, EffectMethods):
     """The dose-response curve of every unit.
 
     Made by `GeneralizedCausalForest.fit` or `load_forest`.

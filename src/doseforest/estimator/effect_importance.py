@@ -16,16 +16,6 @@ from doseforest.engine.look_inside.split_importance import (
 if TYPE_CHECKING:
     from doseforest.estimator.effect_forest import EffectForest
 
-METHODS = ("gain", "permutation")
-
-
-def check_method(method: str) -> None:
-    """Raise ValueError where a kind of importance is not known."""
-    if method not in METHODS:
-        raise ValueError(
-            f"The 'method' parameter must be one of {METHODS}. Got {method!r} instead."
-        )
-
 
 def correction_importance(
     model: EffectForest,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,9 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from doseforest.base.accessors import Accessor
 from doseforest.base.dtypes import DoseArray
+from doseforest.base.late import late
 from doseforest.base.machine import thread_count
 from doseforest.base.progress import ProgressBar
 from doseforest.data.binning import MAX_BINS
@@ -23,6 +26,7 @@ from doseforest.data.registered_names import NameIn
 from doseforest.doses.bases.dose_basis import BASES, DoseBasis
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, each_its_own
+from doseforest.doses.dose_labels import dose_labels, series_label
 from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.vectors import is_record, plain_dose, plain_doses
@@ -44,13 +48,11 @@ from doseforest.estimator.effect_forest import (
 )
 from doseforest.estimator.fit_parts import CORRECTIONS, fit_parts, n_steps
 from doseforest.estimator.fit_plan import FitPlan, fit_basis
+from doseforest.estimator.fitted import Fitted
 from doseforest.estimator.grid_and_baseline import choose_forest_baseline, choose_grid, support_grid
 from doseforest.estimator.paper_mode import PAPER, paper_rules
 from doseforest.estimator.trained_parts import mean_weights, reports
 from doseforest.estimator.training_rows import FeatureRoles, TrainingRows, check_training
-from doseforest.evaluation.risks import effect_risk
-from doseforest.inference.averages.average_queries import AverageQueries
-from doseforest.inference.trust_methods import TrustMethods
 from doseforest.nuisance.cross_fitting import MemberFit, is_binary
 from doseforest.nuisance.outcome.encoded_models import EncodedFit
 from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS
@@ -60,18 +62,22 @@ from doseforest.nuisance.treatment.density_registry import WEIGHTS
 from doseforest.nuisance.treatment.encoded_densities import with_categories
 from doseforest.nuisance.treatment.known_densities import Strata
 from doseforest.nuisance.treatment.location_scale import LocationScale
-from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.dose_axes import dose_labels
-from doseforest.report.effect_views import EffectViews
-from doseforest.report.pictures import series_label
+
+if TYPE_CHECKING:
+    from doseforest.base.estimates import Estimate
+    from doseforest.estimator.averages.average_curves import AverageDoseResponse
+    from doseforest.evaluation.risks import EffectRisk
+    from doseforest.inference.averages.population_averages import PopulationAverages
+    from doseforest.inference.changes.population_shifts import PopulationShifts
+    from doseforest.inference.forest_tests import ForestTests
+    from doseforest.report.model_summary import ModelSummary
+    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.population_plots import PopulationPlots
 
 
 class GeneralizedCausalForest(
     EstimatorOutput,
-    AverageQueries,
-    EffectViews,
     EffectMethods,
-    TrustMethods,
     BaseEstimator,  # type: ignore[misc]
 ):
     """Dose-response curves of units, by an outcome model that honest forests correct.
@@ -196,6 +202,15 @@ class GeneralizedCausalForest(
     >>> bool(np.corrcoef(effects, data.effect([5.0], baseline=0.0)[:, 0])[0, 1] > 0.8)
     True
     """
+
+    average: Accessor[PopulationAverages] = Accessor(
+        "doseforest.inference.averages.population_averages:PopulationAverages"
+    )
+    plot: Accessor[PopulationPlots] = Accessor("doseforest.report.population_plots:PopulationPlots")
+    shifts: Accessor[PopulationShifts] = Accessor(
+        "doseforest.inference.changes.population_shifts:PopulationShifts"
+    )
+    tests: Accessor[ForestTests] = Accessor("doseforest.inference.forest_tests:ForestTests")
 
     __metadata_request__fit = {"treatment": True, "sample_weight": True, "groups": True}
     __metadata_request__score = {"treatment": True, "sample_weight": True, "groups": True}
@@ -411,19 +426,17 @@ class GeneralizedCausalForest(
             bags = None if self.inference is None else grow_bags(parts[0], plan)
         with plan.stopwatch("overlap"):
             grounds = joint_support(rows.dose, rows.weights)
-            self._ground = grounds if is_record(rows.dose) else grounds[0]
+            ground = grounds if is_record(rows.dose) else grounds[0]
             counts = rows.category_counts(rows.treatment_columns)
             learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
-            self._overlap = learner.fit(
+            overlap = learner.fit(
                 rows.treatment_features,
                 rows.dose,
                 weights=rows.weights,
                 seed=plan.seed,
                 n_threads=plan.n_threads,
             )
-            unit_support.warn_of_poor_overlap(
-                self._overlap, rows.treatment_features, grid, self._ground
-            )
+            unit_support.warn_of_poor_overlap(overlap, rows.treatment_features, grid, ground)
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
@@ -449,9 +462,8 @@ class GeneralizedCausalForest(
             self.feature_names_in_ = np.array(rows.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        self._parts, self._fit_plan = parts, plan
-        self._labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
-        self._forget_averages()
+        labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
+        self._kept = Fitted(parts, plan, self.model_, overlap, ground, labels)
         if self.verbose:
             print(plan.stopwatch.report())
         return self
@@ -472,9 +484,122 @@ class GeneralizedCausalForest(
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            out[rows] = self._supported_rows(block, asked[rows] if apart else asked[0])
-        framed: NDArray[np.bool_] = self._frame(out, asked if apart else asked[0], X)
+            out[rows] = self._kept.supported(block, asked[rows] if apart else asked[0])
+        framed: NDArray[np.bool_] = self._model._frame(out, asked if apart else asked[0], X)
         return framed
+
+    def average_dose_response(
+        self, doses: Any = None, *, bias_correction: bool = False
+    ) -> AverageDoseResponse:
+        """Average outcome of the training population at each dose, doubly robust.
+
+        The mean of the units' out-of-bag curves plus a weighted local mean of their residuals;
+        see ``density`` for the weights, which are chosen at the first call.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default the forest's grid.
+        bias_correction : bool, default=False
+            By default the values are those of least estimated error: bandwidth, weights and the
+            share of the correction by residuals trade bias for noise (method "least_error").
+            With bias correction the correction is made in full, by local parabolas in place of
+            lines, with a bandwidth of at most the rule of thumb (method "bias_corrected"): noisier
+            values, for intervals that cover whatever the outcome model missed.
+
+        Returns
+        -------
+        AverageDoseResponse
+            With ``doses``, ``values``, ``standard_errors``, ``covariance``, ``bandwidth``,
+            ``method``, ``interval()`` dose by dose, ``band()`` for all doses at once, and
+            ``elasticity()``.
+
+        Notes
+        -----
+        Standard errors are by the influence function of the stabilised estimator, clustered by
+        groups: M_i + W_i (e_i - f_t(T_i)), f_t the local line (or parabola) through the residuals.
+        Those of "least_error" are of the whole correction with a bandwidth of at most the rule of
+        thumb, for noise of the outcomes is in the curves too.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> curve = forest.average_dose_response([0.0, 1.0])
+        >>> low, high = curve.band()
+        >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
+        (array([0., 2.]), True)
+        """
+        return self.average.dose_response(doses, bias_correction=bias_correction)
+
+    def average_effect(
+        self, dose: Any, baseline: Any = None, *, bias_correction: bool = False
+    ) -> Estimate:
+        """Average effect of a dose against the baseline, with its standard error.
+
+        See `average_dose_response` for ``bias_correction``.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LinearRegression
+        >>> from doseforest import GeneralizedCausalForest
+        >>> from doseforest.datasets import DESIGNS
+        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+        >>> forest = GeneralizedCausalForest(
+        ...     correction="none", outcome_model=LinearRegression(), density="none",
+        ...     baseline=0.0, random_state=0,
+        ... ).fit(data.X, data.y, treatment=data.treatment)
+        >>> low, high = forest.average_effect(1.0).interval()
+        >>> low < 2 < high
+        True
+        """
+        return self.average.effect(dose, baseline, bias_correction=bias_correction)
+
+    def overlap_report(self, doses: Any = None, *, weak_below: float = 0.1) -> OverlapReport:
+        """Whether the data can answer: who could have had which dose, weights, balance.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,) or (n_doses, n_components), optional
+            By default the forest's grid and the point masses of the dose.
+        weak_below : float, default=0.1
+            A unit has weak positivity where the variance of its dose given its covariates is
+            below this share of the variance of all doses. Of several components each is judged
+            given those before it; the dose of an arm against the doses of that arm.
+
+        Returns
+        -------
+        OverlapReport
+            ``print(report)``, ``report.plot()``, ``report.messages``: what is wrong and the cure.
+
+        Notes
+        -----
+        Densities are those of the treatment weights, out of fold, where these come from a density;
+        otherwise, and for support and positivity, those of the location-scale fit to all rows.
+        Weights are chosen at the first call of an average, or here.
+        """
+        report: OverlapReport = late("doseforest.report.overlap_report:report_overlap")(
+            self._fitted, doses, weak_below=weak_below
+        )
+        return report
+
+    def summary(self) -> ModelSummary:
+        """What was fitted, on one screen: data, models, effects, overlap, time.
+
+        Returns
+        -------
+        ModelSummary
+            Prints as text.
+        """
+        check_is_fitted(self)
+        summary: ModelSummary = late("doseforest.report.model_summary:summarise")(self)
+        return summary
 
     def distill(
         self, n_trees: int = 200, min_node_size: int = 5, *, verbose: bool = True
@@ -488,8 +613,7 @@ class GeneralizedCausalForest(
         verbose : bool, default=True
             Print the loss: the root mean square difference of effects on the grid, out of bag.
         """
-        check_is_fitted(self)
-        rows, plan = self._parts[0].rows, self._fit_plan
+        rows, plan = self._fitted.rows, self._fitted.plan
         small = distill(
             self.model_,
             rows.X,
@@ -530,7 +654,7 @@ class GeneralizedCausalForest(
         """
         check_is_fitted(self)
         check_given(treatment, "score")
-        risk = effect_risk(
+        risk: EffectRisk = late("doseforest.evaluation.risks:effect_risk")(
             self,
             X,
             y,
@@ -548,18 +672,15 @@ class GeneralizedCausalForest(
         self.model_.save(path)
 
     @property
-    def treatment_weights_(self) -> TreatmentWeights:
-        """The weights of averages: name, scores of all candidates, and r of each weighted row."""
-        return self._averages().weights
-
-    def _supported_rows(self, X: NDArray[np.float64], doses: DoseArray) -> NDArray[np.bool_]:
-        seen = X[:, self._parts[0].rows.treatment_columns]
-        return unit_support.supported(self._overlap, seen, doses, self._ground)
-
-    @property
     def _model(self) -> EffectForest:
         check_is_fitted(self)
-        return self.model_
+        model: EffectForest = self.model_
+        return model if self._output == "default" else replace(model, output=self._output)
+
+    @property
+    def _fitted(self) -> Fitted:
+        check_is_fitted(self)
+        return self._kept
 
     def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]

@@ -10,6 +10,7 @@ from doseforest.evaluation.effect_errors import (
     paired_difference,
     simulation_mean,
 )
+from doseforest.evaluation.importance import effect_importance
 from doseforest.evaluation.qini.budgeted_qini import BudgetedQini, budgeted_qini
 from doseforest.evaluation.qini.qini_curve import QiniCurve
 from doseforest.evaluation.qini.qini_table import QiniTable, qini_table
@@ -44,6 +45,7 @@ __all__ = [
     "compare_qini",
     "curve_errors",
     "effect_errors",
+    "effect_importance",
     "effect_losses",
     "effect_risk",
     "fit_yardstick",

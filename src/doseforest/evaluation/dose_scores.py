@@ -227,13 +227,13 @@ def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
 
     NaN where a row had no weight: nothing judges it.
     """
-    judged = training_rows_judged(forest._parts, forest._fit_plan, "Scores of training rows")
+    judged = training_rows_judged(forest._fitted, "Scores of training rows")
     rows = judged.rows
     n_given = rows.n_given
     width = forest.n_components
     levels = _levels(doses, np.empty((0, width)))
     asked = check_doses(vectors(levels), forest.support_)
-    weights = forest._averages().weights.r
+    weights = forest._fitted.averager.weights.r
     own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
     values = np.full((n_given, len(levels)), np.nan)
     values[slice(None) if rows.given is None else rows.given] = own

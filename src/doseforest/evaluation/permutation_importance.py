@@ -76,7 +76,7 @@ class _Judge:
 def permutation_importance(
     parts: tuple[TrainedPart, ...], plan: FitPlan, *, n_repeats: int, seed: int
 ) -> PermutationImportance:
-    """Shuffle every feature in turn; see `EffectViews.feature_importance`.
+    """Shuffle every feature in turn; see `doseforest.evaluation.effect_importance`.
 
     The functions of the dose that a correction is made of stand for the curves. Their means given
     the covariates are estimated once, so a shuffled curve costs no fit.

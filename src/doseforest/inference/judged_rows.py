@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data import checks
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.fit_plan import FitPlan
-from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
+from doseforest.estimator.fitted import Fitted
+from doseforest.estimator.trained_parts import out_of_bag
 from doseforest.estimator.training_rows import TrainingRows, check_training
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.nuisance.cross_fitting import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
-
-if TYPE_CHECKING:
-    from doseforest.estimator.effect_forest import EffectForest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,19 +100,16 @@ def curve_shapes(judged: JudgedRows, *, of_shapes: bool = False) -> CurveShapes:
     )
 
 
-def training_rows_judged(
-    parts: tuple[TrainedPart, ...], plan: FitPlan, what: str, *, or_new_rows: bool = False
-) -> JudgedRows:
+def training_rows_judged(fitted: Fitted, what: str, *, or_new_rows: bool = False) -> JudgedRows:
     """The training rows with their out-of-bag curves; `what` asks for them, in errors."""
+    parts, plan = fitted.parts, fitted.plan
     require_out_of_bag(plan, what, or_new_rows=or_new_rows)
     _, observed = out_of_bag(parts, plan.grid[:1])
     return JudgedRows(parts[0].rows, plan, lambda doses: out_of_bag(parts, doses)[0], observed)
 
 
 def new_rows_judged(
-    model: EffectForest,
-    trained: TrainingRows,
-    plan: FitPlan,
+    fitted: Fitted,
     X: Any,
     y: Any,
     treatment: Any,
@@ -128,6 +123,7 @@ def new_rows_judged(
     the training rows' assignment alone, an array or strata, says nothing about other rows: their
     weights are chosen, and their means estimated, as where nothing is known.
     """
+    model, trained, plan = fitted.model, fitted.rows, fitted.plan
     coded = model.checked_table(X)
     table = np.concatenate([block for _, block in coded.blocks()])
     doses = checks.checked_columns(treatment, "treatment", len(table), model.n_components)

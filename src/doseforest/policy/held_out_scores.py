@@ -104,14 +104,7 @@ def scores_by_nuisances(
     a bandwidth by rule of thumb; levels are matched.
     """
     judged = new_rows_judged(
-        forest._model,
-        forest._parts[0].rows,
-        forest._fit_plan,
-        X,
-        y,
-        treatment,
-        sample_weight=sample_weight,
-        groups=groups,
+        forest._fitted, X, y, treatment, sample_weight=sample_weight, groups=groups
     )
     rows, plan = judged.rows, judged.plan
     predicted = judged.curves(doses)

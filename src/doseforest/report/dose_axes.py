@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from doseforest.base.dtypes import DoseArray
 from doseforest.doses.bases.arms import ArmsBasis, has_arms
 from doseforest.doses.bases.dose_basis import component_of
+from doseforest.doses.dose_labels import default_labels
 from doseforest.doses.vectors import dose_text, n_components
-from doseforest.report.pictures import DoseMarks, series_label
+from doseforest.report.pictures import DoseMarks
 
 if TYPE_CHECKING:
-    from doseforest.nuisance.treatment.dose_support import DoseSupport
+    from doseforest.estimator.fitted import Fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,43 +46,14 @@ class DoseAxes:
         return own if len(self.parts) > 1 else f"{self.parts[0].dose} {own}"
 
 
-def dose_labels(treatment: Any, dose: DoseArray) -> tuple[str, ...]:
-    """Names of the components: of the columns given, else "dose[0]", "dose[1]", or arm and dose.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from doseforest.doses.vectors import vectors
-    >>> dose_labels(None, vectors(np.random.default_rng(0).random((50, 2))))
-    ('dose[0]', 'dose[1]')
-    """
-    width = n_components(dose)
-    if width == 1:
-        return (series_label(treatment, "dose"),)
-    columns = getattr(treatment, "columns", ())
-    names = tuple(columns) if isinstance(columns, Iterable) else ()
-    if len(names) == width and all(isinstance(name, str) and name for name in names):
-        return names
-    return default_labels(width, has_arms(dose))
-
-
-def default_labels(n_components: int, arms: bool) -> tuple[str, ...]:
-    """Names of components that have none."""
-    if arms:
-        return "arm", "dose"
-    if n_components == 1:
-        return ("dose",)
-    return tuple(f"dose[{place}]" for place in range(n_components))
-
-
-def observed_axes(
-    grounds: tuple[DoseSupport, ...], labels: tuple[str, ...], outcome: str, arms: bool
-) -> DoseAxes:
+def fitted_axes(fitted: Fitted) -> DoseAxes:
     """Components as the training rows show them."""
+    labels, outcome = fitted.labels
     marks = (
         DoseMarks(ground.masses, ground.continuous, label, outcome)
-        for ground, label in zip(grounds, labels, strict=True)
+        for ground, label in zip(fitted.grounds, labels, strict=True)
     )
+    arms = isinstance(fitted.plan.basis, ArmsBasis) or has_arms(fitted.rows.dose)
     return DoseAxes(tuple(marks), arms)
 
 

@@ -137,7 +137,7 @@ def _checked_component(model: EffectForest, axes: DoseAxes, component: Any) -> i
     else:
         first, cure = 0, "the others stay as 'at' says"
         if model.n_components == 2:
-            cure += "; for both at once there is plot_surface"
+            cure += "; for both at once there is plot.surface"
     if type(component) is not int or not first <= component <= last:
         rule = f"{last}, the dose of the arm" if first == last else f"an int from 0 to {last}"
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.cross_fitting import is_binary
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
-from doseforest.report.dose_axes import DoseAxes
+from doseforest.report.dose_axes import DoseAxes, fitted_axes
 from doseforest.report.doses_shown import MOST_LEVELS, few_doses
-from doseforest.report.overlap_report import OverlapReport
+from doseforest.report.overlap_report import OverlapReport, report_overlap
 from doseforest.report.overlap_text import WIDTH
+
+if TYPE_CHECKING:
+    from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
 
 MOST_SHARES = 4
 EFFECT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -59,32 +62,22 @@ class ModelSummary:
     __repr__ = __str__
 
 
-def summarise(
-    title: str,
-    parts: tuple[TrainedPart, ...],
-    averager: Averager,
-    overlap: OverlapReport,
-    grounds: tuple[DoseSupport, ...],
-    axes: DoseAxes,
-    *,
-    correction: str,
-    outcome_weights: Mapping[str, float],
-    rounds: tuple[Mapping[str, Any], ...],
-    doses: DoseArray,
-    baseline: Any,
-    seconds: Mapping[str, float],
-) -> ModelSummary:
-    """Put a summary together; see `EffectViews.summary`."""
-    rows = parts[0].rows
+def summarise(forest: GeneralizedCausalForest) -> ModelSummary:
+    """Put a summary together; see `GeneralizedCausalForest.summary`."""
+    fitted = forest._fitted
+    parts, rows, axes = fitted.parts, fitted.rows, fitted_axes(fitted)
+    doses, baseline = fitted.model.doses, fitted.model.baseline
+    effects = _effects(parts, fitted.averager, few_doses(doses, baseline, axes), baseline)
+    overlap, seconds = report_overlap(fitted), forest.seconds_
     _, observed = out_of_bag(parts, doses[:1])
     return ModelSummary(
-        title,
+        type(forest).__name__,
         (
             ("Data", (_data(rows),)),
-            ("Treatment", _treatment(rows, grounds, axes, baseline)),
-            ("Outcome model", (_outcome(rows, outcome_weights, parts, observed),)),
-            ("Correction", _correction(correction, rounds)),
-            ("Effects", _effects(parts, averager, few_doses(doses, baseline, axes), baseline)),
+            ("Treatment", _treatment(rows, fitted.grounds, axes, baseline)),
+            ("Outcome model", (_outcome(rows, forest.outcome_weights_, parts, observed),)),
+            ("Correction", _correction(forest.correction, forest.rounds_)),
+            ("Effects", effects),
             ("Overlap", _overlap(overlap)),
             ("Time", (", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items()),)),
         ),

@@ -20,15 +20,6 @@ from doseforest.report.overlap_measures import (
 )
 
 
-def grounds_of(ground: Any) -> tuple[DoseSupport, ...]:
-    """Support of each component.
-
-    >>> grounds_of(DoseSupport(0.0, 1.0, (), True))
-    (DoseSupport(low=0.0, high=1.0, masses=(), continuous=True),)
-    """
-    return ground if isinstance(ground, tuple) else (ground,)
-
-
 def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:
     """Doses that can be asked about, component by component; see `within`."""
     columns = zip(grounds, dose_columns(doses), strict=True)

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.doses.vectors import plain_doses
 from doseforest.engine.look_inside.node_names import feature_label
-from doseforest.estimator.averages.averaging import Averager
+from doseforest.estimator.fitted import Fitted
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.unit_support import supported
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.dose_axes import DoseAxes
+from doseforest.report.dose_axes import fitted_axes
 from doseforest.report.overlap_components import (
     all_within,
     beside_masses,
     component_ratios,
     dose_balance,
-    grounds_of,
 )
 from doseforest.report.overlap_measures import (
     QUANTILES,
@@ -144,34 +145,29 @@ class OverlapReport:
 
 
 def report_overlap(
-    rows: TrainingRows,
-    averager: Averager,
-    density: ConditionalDensity,
-    ground: Any,
-    doses: DoseArray,
-    *,
-    axes: DoseAxes,
-    weak_below: float = WEAK_BELOW,
+    fitted: Fitted, doses: Any = None, *, weak_below: float = WEAK_BELOW
 ) -> OverlapReport:
-    """Measure the overlap of the training rows.
+    """Measure the overlap of the training rows; see `GeneralizedCausalForest.overlap_report`.
 
     Parameters
     ----------
-    density : ConditionalDensity
-        Of the dose given the covariates: what `supported` asks, and what stands in where the
-        treatment weights have no density of their own.
-    ground : DoseSupport, or one for each component
-    doses : array of shape (n_doses,)
-    axes : DoseAxes
-        Names of the components, and whether they are arm and dose.
+    fitted : Fitted
+    doses : array of shape (n_doses,) or (n_doses, n_components), optional
     weak_below : float
-        See `EffectViews.overlap_report`.
     """
     if not isinstance(weak_below, Real) or not 0 < weak_below < 1:
         raise ValueError(
             f"The 'weak_below' parameter must be a float in (0, 1). Got {weak_below!r} instead."
         )
-    grounds = grounds_of(ground)
+    averager, density, ground = fitted.averager, fitted.overlap, fitted.ground
+    rows, model, axes = fitted.rows, fitted.model, fitted_axes(fitted)
+    grounds = fitted.grounds
+    if doses is not None:
+        doses = check_doses(dose_table(doses, 1, "doses", model.n_components)[0], model.support)
+    elif model.n_components > 1:
+        doses = model.doses
+    else:
+        doses = np.union1d(model.doses, ground.masses)
     X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
     own = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)

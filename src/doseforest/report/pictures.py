@@ -110,12 +110,6 @@ class DoseMarks:
         return float(room) if room > 0 else 0.1
 
 
-def series_label(values: Any, default: str) -> str:
-    """Name of a column that was given with one, as pandas and polars do."""
-    name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name else default
-
-
 def dose_strip(
     ax: Any,
     observed: FloatArray,

@@ -10,6 +10,7 @@ between units, and by draws of folds what pairs of units add (`pairs`); curves a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,13 @@ from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.trained_parts import TrainedPart, own_out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.weighting import conditional_density
-from doseforest.inference.changes.dose_moves import Contrast
+from doseforest.inference.changes.dose_moves import (
+    AtEdge,
+    Contrast,
+    shift_contrast,
+    shift_of,
+    slope_contrast,
+)
 from doseforest.inference.changes.pairs import Variance, pair_variance, summed
 from doseforest.inference.changes.representers import FoldDraw, Representer, represent
 from doseforest.inference.changes.riesz import fit_riesz_terms
@@ -119,6 +126,23 @@ class Changes:
             found.draws, self.residual, rows.ids, rows.weights, n_folds=self.plan.n_folds
         )
         return ChangeScores(said + found.values * self.residual, contrast, found, rows, pairs)
+
+    def slopes(self) -> ChangeScores:
+        """Scores of the slope of each unit's outcome at the dose that it has."""
+        rows = self.rows
+        return self.scores(slope_contrast(rows.dose, rows.weights, self.levels))
+
+    def shifts(self, support: Any, delta: Any, factor: Any, at_edge: AtEdge) -> ChangeScores:
+        """Scores of a shift of every unit's dose.
+
+        Parameters
+        ----------
+        support : DoseRange
+            Of the training doses.
+        delta, factor, at_edge
+            See `PopulationAverages.shift_effect`.
+        """
+        return self.scores(shift_contrast(shift_of(delta, factor, at_edge, support, self.levels)))
 
 
 def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:

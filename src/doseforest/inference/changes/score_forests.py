@@ -19,7 +19,7 @@ class ChangeForest:
     """The change of each unit's outcome, given its covariates: means of scores over neighbours.
 
     A unit's own dose plays no part: it is the mean change of units like it, at the doses that they
-    have. Made by `GeneralizedCausalForest.shift_forest` and `derivative_forest`.
+    have. Made by `PopulationShifts.forest` and `derivative_forest`.
     """
 
     forest: CurveForest

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.intervals import student_quantile
+from doseforest.doses.vectors import is_record, n_components
 from doseforest.estimator.bags.bag_contrasts import band_quantiles
 from doseforest.inference.units.differences import Differences
 
@@ -63,6 +64,12 @@ class UnitInference:
         together = band_quantiles(own.roots, np.median(own.degrees, axis=1), coverage)
         return self._ends(np.maximum(apart, together[:, None]))
 
+    def ends(self, coverage: float = 0.95, *, band: bool = False) -> tuple[Any, Any]:
+        """Ends of intervals, or with `band` of bands."""
+        if not isinstance(band, bool):
+            raise ValueError(f"The 'band' parameter must be True or False. Got {band!r} instead.")
+        return self.band(coverage) if band else self.interval(coverage)
+
     def _ends(self, quantile: FloatArray) -> tuple[Any, Any]:
         # An effect of a dose against itself is 0 for sure, also where nothing is known around it.
         values, errors = self.differences.values, self.differences.standard_errors
@@ -79,9 +86,15 @@ class BestDoses:
     doses: DoseArray  # (n_doses,) that were compared
     values: Any  # (n_units,) dose with the best debiased outcome
     plausible: NDArray[np.bool_]  # (n_units, n_doses) not significantly worse than another dose
+    shown: Shown = field(default=lambda values: values, repr=False)
 
-    def interval(self) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest plausible dose of each unit."""
+    def interval(self) -> tuple[Any, Any]:
+        """Lowest and highest plausible dose of each unit, which must have one component."""
+        if is_record(self.doses):
+            raise ValueError(
+                "The doses must have one component for an interval. Got "
+                f"{n_components(self.doses)} instead: see 'plausible'."
+            )
         low = self.doses[np.argmax(self.plausible, axis=1)]
         high = self.doses[::-1][np.argmax(self.plausible[:, ::-1], axis=1)]
-        return low, high
+        return self.shown(low), self.shown(high)

@@ -91,9 +91,10 @@ def support_forest(forest: Any, doses: Any) -> DistilledForest:
     from doseforest.estimator.distilling import distill_curves, with_features_of
 
     grid = checked_doses(doses)
-    rows, model = forest._parts[0].rows, forest._model
+    fitted = forest._fitted
+    rows, model = fitted.rows, fitted.model
     small = distill_curves(
-        forest._supported_rows(rows.X, grid).astype(np.float64),
+        fitted.supported(rows.X, grid).astype(np.float64),
         rows.X,
         grid,
         baseline=grid[0],
@@ -101,7 +102,7 @@ def support_forest(forest: Any, doses: Any) -> DistilledForest:
         weights=rows.weights,
         n_trees=SUPPORT_TREES,
         min_node_size=SUPPORT_NODE_SIZE,
-        seed=forest._fit_plan.seed,
+        seed=fitted.plan.seed,
         n_jobs=forest.n_jobs,
     )
     return with_features_of(model, small)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,20 +11,36 @@ from doseforest.doses.curve_effects import unit_doses
 from doseforest.doses.grids import DoseRange, check_doses
 from doseforest.inference.changes.dose_moves import AtEdge, shift_of
 
+if TYPE_CHECKING:
+    from doseforest.estimator.effect_forest import EffectMethods
 
-class ShiftEffects:
-    """Effects of shifts, for forests that know their doses; `_model` is the forest itself."""
 
-    @property
-    @abstractmethod
-    def _model(self) -> Any:
-        """The fitted forest."""
+class UnitShifts:
+    """Effects on units of shifting the dose that they have: ``forest.shifts``.
 
-    @abstractmethod
-    def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
-        """Expected outcome of each unit, at doses of its own."""
+    Parameters
+    ----------
+    forest : GeneralizedCausalForest or EffectForest
+        Fitted.
 
-    def shift_effects(
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none",
+    ...     baseline=0.0, random_state=0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> forest.model_.shifts.effects(data.X[:3], 1.0, delta=0.5).round()
+    array([1., 1., 1.])
+    """
+
+    def __init__(self, forest: EffectMethods) -> None:
+        self._model = forest._model
+
+    def effects(
         self,
         X: Any,
         dose: Any,
@@ -48,6 +63,10 @@ class ShiftEffects:
         at_edge : {"clip", "stay"}, default="clip"
             A dose that would lie beyond the training doses becomes the nearest of them, or the
             unit stays where it is.
+
+        Returns
+        -------
+        array of shape (n_units,), or a series where `set_output` says so
         """
         model = self._model
         if not isinstance(model.support, DoseRange):
@@ -65,6 +84,6 @@ class ShiftEffects:
                 f"The 'dose' parameter must hold levels of the training doses {list(levels)} for "
                 f"a shift. Got {other:g} instead."
             )
-        curves = np.asarray(self.dose_response(X, np.stack([own, move.apply(own)], axis=1)))
+        curves = np.asarray(model.dose_response(X, np.stack([own, move.apply(own)], axis=1)))
         named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "shift_effect", X)
         return named

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from numbers import Integral
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from doseforest.base.estimates import Estimate
 from doseforest.doses.compared_doses import compared_doses
@@ -15,39 +12,46 @@ from doseforest.doses.curve_effects import dose_table
 from doseforest.doses.grids import check_doses
 from doseforest.doses.vectors import components
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
-from doseforest.estimator.averages.averaging import Averager, prepare_averages
-from doseforest.estimator.effect_forest import EffectForest
-from doseforest.estimator.fit_plan import FitPlan
-from doseforest.estimator.trained_parts import TrainedPart
 from doseforest.inference.averages.projection_columns import projection_columns
 from doseforest.inference.averages.projections import LinearProjection, project
-from doseforest.inference.changes.dose_changes import (
-    AverageChange,
-    Changes,
-    ChangeScores,
-    prepare_changes,
-)
-from doseforest.inference.changes.dose_moves import AtEdge, shift_contrast, shift_of, slope_contrast
-from doseforest.inference.changes.score_forests import ChangeForest, grow_change_forest
+from doseforest.inference.changes.dose_changes import AverageChange
+from doseforest.inference.changes.dose_moves import AtEdge
 from doseforest.inference.judgeable import require_out_of_bag, require_varied_outcome
 from doseforest.inference.robust_regression import clusters_of
+from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
+
+if TYPE_CHECKING:
+    from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
 
 PROJECTED = ("effect", "partial_effect", "derivative")
 
 
-class AverageQueries(ABC):
-    """Averages over the training population, doubly robust, of a forest that has its rows."""
+class PopulationAverages:
+    """Averages over the training population, doubly robust: ``forest.average``.
 
-    model_: EffectForest
-    doses_: Any
-    baseline_: Any
-    n_components: Any
-    _parts: tuple[TrainedPart, ...]
-    _fit_plan: FitPlan
-    _averager: Averager | None
-    _prepared_changes: Changes | None
+    Parameters
+    ----------
+    forest : GeneralizedCausalForest
+        Fitted.
 
-    def average_dose_response(
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none",
+    ...     baseline=0.0, random_state=0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> round(forest.average.effect(1.0).value)
+    2
+    """
+
+    def __init__(self, forest: GeneralizedCausalForest) -> None:
+        self._fitted = forest._fitted
+
+    def dose_response(
         self, doses: Any = None, *, bias_correction: bool = False
     ) -> AverageDoseResponse:
         """Average outcome of the training population at each dose, doubly robust.
@@ -90,24 +94,21 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> curve = forest.average_dose_response([0.0, 1.0])
+        >>> curve = forest.average.dose_response([0.0, 1.0])
         >>> low, high = curve.band()
         >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
         (array([0., 2.]), True)
         """
-        averager = self._averages()
-        asked = dose_table(self.doses_ if doses is None else doses, 1, "doses", self.n_components)
+        model, averager = self._fitted.model, self._fitted.averager
+        asked = dose_table(model.doses if doses is None else doses, 1, "doses", model.n_components)
         return averager.average_curve(
-            check_doses(asked[0], self.model_.support),
-            bias_correction=_checked_flag(bias_correction),
+            check_doses(asked[0], model.support), bias_correction=_checked_flag(bias_correction)
         )
 
-    def average_effect(
-        self, dose: Any, baseline: Any = None, *, bias_correction: bool = False
-    ) -> Estimate:
+    def effect(self, dose: Any, baseline: Any = None, *, bias_correction: bool = False) -> Estimate:
         """Average effect of a dose against the baseline, with its standard error.
 
-        See `average_dose_response` for ``bias_correction``.
+        See `dose_response` for ``bias_correction``.
 
         Examples
         --------
@@ -119,21 +120,19 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.average_effect(1.0).interval()
+        >>> low, high = forest.average.effect(1.0).interval()
         >>> low < 2 < high
         True
         """
         first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
-        return self._averages().average_effect(
+        return self._fitted.averager.average_effect(
             second, first, bias_correction=_checked_flag(bias_correction)
         )
 
-    def average_partial_effect(
-        self, low: Any, high: Any, *, bias_correction: bool = False
-    ) -> Estimate:
+    def partial_effect(self, low: Any, high: Any, *, bias_correction: bool = False) -> Estimate:
         """Slope of the average curve between two doses: average effect per unit of dose.
 
-        Doses of several components may differ in one of them. See `average_dose_response` for
+        Doses of several components may differ in one of them. See `dose_response` for
         ``bias_correction``.
 
         Examples
@@ -146,17 +145,17 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> round(forest.average_partial_effect(-1.0, 1.0).value)
+        >>> round(forest.average.partial_effect(-1.0, 1.0).value)
         2
         """
         first, second = self._two_doses(low, high, ("low", "high"))
         gap = _gap(first, second, "high", "low")
-        effect = self.average_effect(second, first, bias_correction=bias_correction)
+        effect = self.effect(second, first, bias_correction=bias_correction)
         return Estimate(
             effect.value / gap, effect.standard_error / abs(gap), degrees=effect.degrees
         )
 
-    def average_derivative(self) -> AverageChange:
+    def derivative(self) -> AverageChange:
         """Mean over units of the slope of their outcome at the dose they have, E[d mu(T, X) / dt].
 
         Doubly robust, with a root-n standard error clustered by groups. It needs no baseline and
@@ -173,10 +172,11 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> round(forest.average_derivative().value)
+        >>> round(forest.average.derivative().value)
         2
         """
-        return self._slope_scores().average()
+        average: AverageChange = self._fitted.changes.slopes().average()
+        return average
 
     def shift_effect(
         self, delta: float | None = None, *, factor: float | None = None, at_edge: AtEdge = "clip"
@@ -212,11 +212,13 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.shift_effect(0.5).interval()
+        >>> low, high = forest.average.shift_effect(0.5).interval()
         >>> low < 1 < high
         True
         """
-        return self._shift_scores(delta, factor, at_edge).average()
+        changes, support = self._fitted.changes, self._fitted.model.support
+        average: AverageChange = changes.shifts(support, delta, factor, at_edge).average()
+        return average
 
     def shift_outcome(
         self, delta: float | None = None, *, factor: float | None = None, at_edge: AtEdge = "clip"
@@ -241,68 +243,14 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> gain = forest.shift_outcome(0.5).value - data.y.mean()
-        >>> bool(np.isclose(gain, forest.shift_effect(0.5).value))
+        >>> gain = forest.average.shift_outcome(0.5).value - data.y.mean()
+        >>> bool(np.isclose(gain, forest.average.shift_effect(0.5).value))
         True
         """
-        return self._shift_scores(delta, factor, at_edge).of_outcomes().average()
-
-    def shift_forest(
-        self,
-        delta: float | None = None,
-        *,
-        factor: float | None = None,
-        at_edge: AtEdge = "clip",
-        n_trees: int = 400,
-        min_node_size: int = 20,
-    ) -> ChangeForest:
-        """Who gains by a shift: an honest forest on its doubly robust scores.
-
-        Parameters
-        ----------
-        delta, factor, at_edge
-            As for `shift_effect`.
-        n_trees, min_node_size : int
-            Of the forest.
-
-        Returns
-        -------
-        ChangeForest
-            With ``predict(X)``, ``out_of_bag``, ``scores`` and ``average``.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> forest.shift_forest(0.5, n_trees=20).predict(data.X[:3]).round()
-        array([1., 1., 1.])
-        """
-        scores = self._shift_scores(delta, factor, at_edge)
-        return self._change_forest(scores, n_trees, min_node_size)
-
-    def derivative_forest(self, *, n_trees: int = 400, min_node_size: int = 20) -> ChangeForest:
-        """Slopes by covariates: an honest forest on the scores of `average_derivative`.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> forest.derivative_forest(n_trees=20).predict(data.X[:3]).round()
-        array([2., 2., 2.])
-        """
-        return self._change_forest(self._slope_scores(), n_trees, min_node_size)
+        changes, support = self._fitted.changes, self._fitted.model.support
+        scores = changes.shifts(support, delta, factor, at_edge)
+        average: AverageChange = scores.of_outcomes().average()
+        return average
 
     def best_linear_projection(
         self,
@@ -340,18 +288,22 @@ class AverageQueries(ABC):
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> found = forest.best_linear_projection([0], dose=1.0)
+        >>> found = forest.average.best_linear_projection([0], dose=1.0)
         >>> found.names, bool(found.p_values[1] > 0.05)  # effects do not depend on it
         (('intercept', 'x0'), True)
         """
-        check_is_fitted(self)
-        rows = self._parts[0].rows
-        require_out_of_bag(self._fit_plan, "A projection")
+        rows = self._fitted.rows
+        require_out_of_bag(self._fitted.plan, "A projection")
         require_varied_outcome(rows, "projections")
         scores = self._projected_scores(dose, baseline, of)
         columns, names = projection_columns(features, rows)
         clusters = clusters_of(rows.ids)
         return project(scores, columns, names, weights=rows.weights, clusters=clusters)
+
+    @property
+    def treatment_weights(self) -> TreatmentWeights:
+        """The weights of averages: name, scores of all candidates, and r of each weighted row."""
+        return self._fitted.averager.weights
 
     def _projected_scores(self, dose: Any, baseline: Any, of: Any) -> Any:
         if of not in PROJECTED:
@@ -367,59 +319,16 @@ class AverageQueries(ABC):
                     "The 'baseline' parameter must be left out for a derivative. "
                     f"Got {baseline!r} instead."
                 )
-            return self._slope_scores().values
+            return self._fitted.changes.slopes().values
         first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
         gap = _gap(first, second, "dose", "baseline") if of == "partial_effect" else 1.0
-        both = self._averages().scores(np.array([first, second]))
+        both = self._fitted.averager.scores(np.array([first, second]))
         return (both[:, 1] - both[:, 0]) / gap
 
     def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Any:
-        check_is_fitted(self)
-        start = self.baseline_ if first is None else first
-        return compared_doses(start, second, names, self.model_.support, self.n_components)
-
-    def _slope_scores(self) -> ChangeScores:
-        changes = self._changes()
-        rows = changes.rows
-        return changes.scores(slope_contrast(rows.dose, rows.weights, changes.levels))
-
-    def _shift_scores(self, delta: Any, factor: Any, at_edge: Any) -> ChangeScores:
-        changes = self._changes()
-        move = shift_of(delta, factor, at_edge, self.model_.support, changes.levels)  # type: ignore[arg-type]
-        return changes.scores(shift_contrast(move))
-
-    def _change_forest(
-        self, scores: ChangeScores, n_trees: int, min_node_size: int
-    ) -> ChangeForest:
-        for name, value in (("n_trees", n_trees), ("min_node_size", min_node_size)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"The {name!r} parameter must be an int of at least 1. Got {value!r} instead."
-                )
-        plan = self._fit_plan
-        return grow_change_forest(
-            scores,
-            self.model_,
-            plan.growth,
-            n_trees=int(n_trees),
-            min_node_size=int(min_node_size),
-            seed=plan.seed,
-        )
-
-    def _averages(self) -> Averager:
-        check_is_fitted(self)
-        if self._averager is None:
-            self._averager = prepare_averages(self._parts, self._fit_plan)
-        return self._averager
-
-    def _changes(self) -> Changes:
-        check_is_fitted(self)
-        if self._prepared_changes is None:
-            self._prepared_changes = prepare_changes(self._parts, self._fit_plan)
-        return self._prepared_changes
-
-    def _forget_averages(self) -> None:
-        self._averager, self._prepared_changes = None, None
+        model = self._fitted.model
+        start = model.baseline if first is None else first
+        return compared_doses(start, second, names, model.support, model.n_components)
 
 
 def _checked_flag(bias_correction: Any) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,30 +18,41 @@ from doseforest.inference.units.best_doses import best_doses
 from doseforest.inference.units.differences import Differences, bags_of, differences
 from doseforest.inference.units.unit_results import BestDoses, UnitInference
 
+if TYPE_CHECKING:
+    from doseforest.estimator.effect_forest import EffectForest, EffectMethods
+
 
 class UnitIntervals:
-    """Intervals of units' effects; `_model` is the forest itself, fitted with inference="bags".
+    """Intervals of what a forest says of units: ``forest.intervals``.
 
-    They are centred on a forest for inference alone, which is not shrunk, and not on what `effect`
-    answers: that is nearer to the truth on average, but drawn to the outcome model.
+    They need ``inference="bags"`` in the fit, and are centred on a forest for inference alone,
+    which is not shrunk, and not on what `effect` answers: that is nearer to the truth on average,
+    but drawn to the outcome model.
+
+    Parameters
+    ----------
+    forest : GeneralizedCausalForest or EffectForest
+        Fitted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none",
+    ...     baseline=0.0, inference="bags", random_state=0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> low, high = forest.intervals.effect(data.X[:4], dose=1.0).interval(0.9)
+    >>> bool((low < 2).all() and (high > 2).all())
+    True
     """
 
-    __slots__ = ()
+    def __init__(self, forest: EffectMethods) -> None:
+        self._model: EffectForest = forest._model
 
-    @property
-    @abstractmethod
-    def _model(self) -> Any:
-        """The fitted forest."""
-
-    @abstractmethod
-    def _frame(self, values: Any, doses: Any, X: Any) -> Any:
-        """Values as the forest answers, a column per dose."""
-
-    @abstractmethod
-    def _series(self, values: FloatArray, name: str, X: Any) -> Any:
-        """Values as the forest answers, one per unit."""
-
-    def effect_inference(
+    def effect(
         self, X: Any, dose: Any = None, baseline: Any = None, *, doses: Any = None
     ) -> UnitInference:
         """Debiased effects of units with standard errors, intervals and bands.
@@ -73,7 +84,7 @@ class UnitIntervals:
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> found = forest.effect_inference(data.X[:4], doses=[1.0, 2.0])
+        >>> found = forest.intervals.effect(data.X[:4], doses=[1.0, 2.0])
         >>> found.values.shape, found.band(0.9)[0].shape
         ((4, 2), (4, 2))
         """
@@ -98,55 +109,11 @@ class UnitIntervals:
         check_doses(shown.ravel(), model.support)
         return UnitInference(
             differences(model, X, own, starts[:, None]),
-            shown=partial(self._frame, doses=shown, X=X),
+            shown=partial(model._frame, doses=shown, X=X),
             limits=self._limits,
         )
 
-    def effect_interval(
-        self,
-        X: Any,
-        dose: Any = None,
-        baseline: Any = None,
-        *,
-        doses: Any = None,
-        coverage: float = 0.95,
-        band: bool = False,
-    ) -> tuple[Any, Any]:
-        """Lower and upper ends of intervals of units' effects.
-
-        Parameters
-        ----------
-        X, dose, baseline, doses
-            See `effect_inference`.
-        coverage : float, default=0.95
-        band : bool, default=False
-            Let all `doses` of a unit lie between the ends at once.
-
-        Returns
-        -------
-        low, high : arrays of shape (n_units,), or (n_units, n_doses)
-            Centred on the debiased effect, not on `effect`.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), baseline=0.0,
-        ...     inference="bags", random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.effect_interval(data.X, dose=1.0)  # the effect is 2 for everyone
-        >>> bool(((low <= 2) & (high >= 2)).mean() > 0.8)
-        True
-        """
-        checked_coverage(coverage)
-        _check_flag(band, "band")
-        found = self.effect_inference(X, dose, baseline, doses=doses)
-        return found.band(coverage) if band else found.interval(coverage)
-
-    def partial_effect_inference(self, X: Any, first: Any, second: Any) -> UnitInference:
+    def partial_effect(self, X: Any, first: Any, second: Any) -> UnitInference:
         """Debiased changes of the outcome per unit of dose, see `partial_effect`.
 
         Examples
@@ -159,7 +126,7 @@ class UnitIntervals:
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> forest.partial_effect_inference(data.X[:4], 0.0, 1.0).values.round()
+        >>> forest.intervals.partial_effect(data.X[:4], 0.0, 1.0).values.round()
         array([2., 2., 2., 2.])
         """
         model = self._model
@@ -173,31 +140,7 @@ class UnitIntervals:
         found = differences(model, X, ends[:, None], starts[:, None])
         return self._alone(found, "partial_effect", X, 1 / gaps)
 
-    def partial_effect_interval(
-        self, X: Any, first: Any, second: Any, *, coverage: float = 0.95
-    ) -> tuple[Any, Any]:
-        """Lower and upper ends of intervals of `partial_effect`, each of shape (n_units,).
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, inference="bags", random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.partial_effect_interval(data.X[:4], 0.0, 1.0)
-        >>> bool((low < 2).all() and (high > 2).all())
-        True
-        """
-        checked_coverage(coverage)
-        return self.partial_effect_inference(X, first, second).interval(coverage)
-
-    def elasticity_inference(
-        self, X: Any, dose: Any, component: int | None = None
-    ) -> UnitInference:
+    def elasticity(self, X: Any, dose: Any, component: int | None = None) -> UnitInference:
         """Debiased elasticities, see `elasticity`.
 
         The slope is debiased; the outcome that it is divided by is the forest's own, taken as
@@ -215,7 +158,7 @@ class UnitIntervals:
         ... ).fit(data.X, data.y, treatment=data.treatment)
         >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
         >>> units = data.X[high_level][:3]
-        >>> forest.elasticity_inference(units, dose=1.0).values.shape
+        >>> forest.intervals.elasticity(units, dose=1.0).values.shape
         (3,)
         """
         model = self._model
@@ -227,30 +170,7 @@ class UnitIntervals:
         factors = components(ends.middle)[:, ends.place] / (ends.length * level)
         return self._alone(found, "elasticity", X, factors)
 
-    def elasticity_interval(
-        self, X: Any, dose: Any, component: int | None = None, *, coverage: float = 0.95
-    ) -> tuple[Any, Any]:
-        """Lower and upper ends of intervals of `elasticity`, each of shape (n_units,).
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, inference="bags", random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> high_level = forest.dose_response(data.X, [1.0])[:, 0] > 2
-        >>> low, high = forest.elasticity_interval(data.X[high_level][:3], dose=1.0)
-        >>> bool((low > 0).all())  # more of the dose, more of the outcome
-        True
-        """
-        checked_coverage(coverage)
-        return self.elasticity_inference(X, dose, component).interval(coverage)
-
-    def optimal_dose_inference(
+    def optimal_dose(
         self, X: Any, doses: Any = None, *, coverage: float = 0.95, minimize: bool = False
     ) -> BestDoses:
         """Which doses of a grid may be the best for each unit.
@@ -268,7 +188,7 @@ class UnitIntervals:
         Returns
         -------
         BestDoses
-            ``estimate``, ``plausible``, a table of units and doses, and ``interval()``, the lowest
+            ``values``, ``plausible``, a table of units and doses, and ``interval()``, the lowest
             and the highest plausible dose.
 
         Examples
@@ -281,14 +201,17 @@ class UnitIntervals:
         ...     correction="none", outcome_model=LinearRegression(), density="none",
         ...     baseline=0.0, inference="bags", random_state=0,
         ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> found = forest.optimal_dose_inference(data.X[:4])
+        >>> found = forest.intervals.optimal_dose(data.X[:4])
         >>> bool((found.values > 2).all())  # the highest is best
         True
         """
         model = self._model
         bags_of(model)
         checked_coverage(coverage)
-        _check_flag(minimize, "minimize")
+        if not isinstance(minimize, bool):
+            raise ValueError(
+                f"The 'minimize' parameter must be True or False. Got {minimize!r} instead."
+            )
         given = model.doses if doses is None else doses
         if each_its_own(given, model.n_components):
             raise ValueError(
@@ -299,38 +222,8 @@ class UnitIntervals:
         if not len(grid):
             raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
         check_doses(grid, model.support)
-        return best_doses(model, X, grid, float(coverage), minimize=minimize)
-
-    def optimal_dose_interval(
-        self, X: Any, doses: Any = None, *, coverage: float = 0.95, minimize: bool = False
-    ) -> tuple[Any, Any]:
-        """Lowest and highest dose that may be the best for each unit, see `optimal_dose_inference`.
-
-        Doses have one component; of several, ask for `optimal_dose_inference`.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, inference="bags", random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.optimal_dose_interval(data.X[:4])
-        >>> bool((low > 1).all())  # the highest is best
-        True
-        """
-        model = self._model
-        if model.n_components > 1:
-            raise ValueError(
-                "The 'doses' parameter must have one component for an interval. Got "
-                f"{model.n_components} instead: see optimal_dose_inference(...).plausible."
-            )
-        found = self.optimal_dose_inference(X, doses, coverage=coverage, minimize=minimize)
-        low, high = found.interval()
-        return self._series(low, "optimal_dose", X), self._series(high, "optimal_dose", X)
+        found = best_doses(model, X, grid, float(coverage), minimize=minimize)
+        return replace(found, shown=partial(model._series, name="optimal_dose", X=X))
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -348,11 +241,6 @@ class UnitIntervals:
                 found.degrees[:, 0],
                 found.roots,
             ),
-            shown=partial(self._series, name=name, X=X),
+            shown=partial(self._model._series, name=name, X=X),
             limits=self._limits if factors is None else (-np.inf, np.inf),
         )
-
-
-def _check_flag(value: Any, name: str) -> None:
-    if not isinstance(value, bool):
-        raise ValueError(f"The {name!r} parameter must be True or False. Got {value!r} instead.")

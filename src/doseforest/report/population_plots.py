@@ -1,0 +1,128 @@
+"""Pictures of a fitted forest beside its training rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.estimator.unit_support import supported
+from doseforest.report import overlap_plots
+from doseforest.report.curve_plots import plot_average_curve
+from doseforest.report.dose_axes import DoseAxes, fitted_axes
+from doseforest.report.dose_paths import dose_path
+from doseforest.report.forest_plots import ForestPlots
+from doseforest.report.overlap_report import report_overlap
+from doseforest.report.pictures import dose_strip, pyplot
+
+if TYPE_CHECKING:
+    from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
+
+DOSES_AT_ONCE = 64  # of a surface, as many as a grid has
+MOST_JUDGED = 2000  # units whose support is looked at
+
+
+class PopulationPlots(ForestPlots):
+    """Pictures of a forest beside its training rows: ``forest.plot``. They need matplotlib.
+
+    Parameters
+    ----------
+    forest : GeneralizedCausalForest
+        Fitted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none",
+    ...     baseline=0.0, random_state=0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> ax = forest.plot.average_dose_response()  # doctest: +SKIP
+    """
+
+    def __init__(self, forest: GeneralizedCausalForest) -> None:
+        super().__init__(forest)
+        self._fitted = forest._fitted
+
+    @property
+    def _axes(self) -> DoseAxes:
+        return fitted_axes(self._fitted)
+
+    def average_dose_response(
+        self,
+        doses: Any = None,
+        *,
+        component: int | None = None,
+        at: Any = None,
+        level: float = 0.95,
+        show_doses: bool = True,
+        ax: Any | None = None,
+    ) -> Any:
+        """Draw the average curve with its pointwise band; of arms, those of all side by side.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default over the forest's grid.
+        component, at
+            Which of several components changes, and where the others are held; see
+            `dose_response`. For two components at once there is `surface`.
+        level : float, default=0.95
+            Of the intervals, one for each dose: value and standard error of
+            `PopulationAverages.dose_response`.
+        show_doses : bool, default=True
+            Bars at the lower edge: where the observed doses are.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        The axes.
+        """
+        pyplot()
+        path = dose_path(self._model, self._axes, doses=doses, component=component, at=at)
+        found, rows = self._fitted.averager.average_curve(path.doses), self._fitted.rows
+        curve = replace(
+            found,
+            doses=path.x,
+            values=path.broken(found.values),
+            standard_errors=path.broken(found.standard_errors),
+        )
+        ax = plot_average_curve(curve, path.marks, level=level, ax=ax)
+        if show_doses:
+            places, seen = path.observed(rows.dose)
+            weights = None if rows.weights is None else rows.weights[seen]
+            dose_strip(ax, places, path.marks, weights)
+        path.label(ax)
+        return ax
+
+    def overlap(self, doses: Any = None, *, ax: Any | None = None) -> Any:
+        """Draw who could have had which dose, and the rows that speak about it.
+
+        See `overlap_report`, which has four pictures: ``overlap_report().plot()``.
+        """
+        pyplot()
+        return overlap_plots.plot_overlap(report_overlap(self._fitted, doses), ax=ax)
+
+    def weights(self, *, ax: Any | None = None) -> Any:
+        """Draw the distribution of the treatment weights."""
+        pyplot()
+        return overlap_plots.plot_weights(report_overlap(self._fitted), ax=ax)
+
+    def _average_surface(self, doses: DoseArray) -> FloatArray:
+        averager = self._fitted.averager
+        parts = np.array_split(doses, -(-len(doses) // DOSES_AT_ONCE))
+        return np.concatenate([averager.average_curve(part).values for part in parts])
+
+    def _supported_share(self, table: FloatArray | None, doses: DoseArray) -> FloatArray:
+        rows = self._fitted.rows
+        seen = rows.treatment_features if table is None else table[:, rows.treatment_columns]
+        places = np.unique(np.linspace(0, len(seen) - 1, MOST_JUDGED).round().astype(int))
+        flags = supported(self._fitted.overlap, seen[places], doses, self._fitted.ground)
+        weights = None if table is not None or rows.weights is None else rows.weights[places]
+        share: FloatArray = np.average(flags, axis=0, weights=weights)
+        return share
