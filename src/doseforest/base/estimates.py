@@ -23,9 +23,13 @@ class Estimate:
 
     Parameters
     ----------
-    value, standard_error : float
+    value : float
+        The estimate.
+    standard_error : float
+        Its standard error.
     degrees : float, default=inf
-        Degrees of freedom of the standard error: how well it is known itself.
+        Degrees of freedom of the standard error: few where it is uncertain itself, as with few
+        groups.
 
     Examples
     --------
@@ -41,7 +45,19 @@ class Estimate:
     degrees: float = field(default=np.inf, kw_only=True)
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end of an interval that covers the truth with this chance."""
+        """Interval of the number.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the truth. Raise it for fewer misses and longer
+            intervals.
+
+        Returns
+        -------
+        low, high : float
+            Its ends.
+        """
         reach = float(student_quantile(self.degrees, coverage)) * self.standard_error
         return self.value - reach, self.value + reach
 
@@ -57,7 +73,10 @@ class Estimates:
 
     Parameters
     ----------
-    values, standard_errors : arrays of one shape
+    values : array
+        The estimates.
+    standard_errors : array of that shape
+        Their standard errors.
     degrees : float or array of that shape, default=inf
         Degrees of freedom of the standard errors.
 
@@ -74,11 +93,33 @@ class Estimates:
     degrees: Any = field(default=np.inf, kw_only=True)  # of their shape, or one for all
 
     def interval(self, coverage: float = 0.95) -> tuple[Any, Any]:
-        """Lower and upper ends, of the shape of the values: each is covered with this chance."""
+        """Intervals, each for itself.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which each interval covers the truth. Raise it for fewer misses and longer
+            intervals.
+
+        Returns
+        -------
+        low, high : arrays of the shape of the values
+            Their ends.
+        """
         return self._around(student_quantile(self.degrees, coverage))
 
     def at(self, place: int) -> Estimate:
-        """One of them.
+        """One of the estimates.
+
+        Parameters
+        ----------
+        place : int
+            Its place.
+
+        Returns
+        -------
+        Estimate
+            Value and standard error.
 
         Examples
         --------
@@ -115,10 +156,14 @@ class JointEstimates(Estimates):
 
     Parameters
     ----------
-    values, standard_errors : arrays of shape (n,)
-    covariance : array of shape (n, n)
-        Of the values.
+    values : array of shape (n,)
+        The estimates.
+    standard_errors : array of shape (n,)
+        Their standard errors.
     degrees : float or array of shape (n,), default=inf
+        Degrees of freedom of the standard errors.
+    covariance : array of shape (n, n)
+        Covariance of the values.
 
     Examples
     --------
@@ -130,12 +175,22 @@ class JointEstimates(Estimates):
     covariance: FloatArray
 
     def band(self, coverage: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends, (n,) each: all are covered at once with this chance.
+        """Band that covers all values at once.
 
         The values move together as their covariance says: a Gaussian multiplier bootstrap of the
         largest deviation in standard errors, with one multiplier for each unit, or for each group,
         shared by all. Where few units make up a standard error, Student's quantile takes the place
         of the normal one that is as rare.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which all values are covered. Raise it for fewer misses and a wider band.
+
+        Returns
+        -------
+        low, high : arrays of shape (n,)
+            Its ends.
         """
         reach = simultaneous_quantile(self.covariance, coverage)
         return self._around(student_reach(reach, self.degrees))

@@ -38,13 +38,43 @@ class SparkCausalForest(
 ):
     """The dose-response curve of every unit, learned on a cluster.
 
-    Parameters are set by keyword, by setters such as ``setTreatmentCol``, or by ``setParams``;
-    ``explainParams()`` lists them all. Features are numbers or text; null and NaN are missing
-    values.
-
     The outcome model is the spline core of `doseforest.GeneralizedCausalForest` stacked with
     forests; what corrects it are the same orthogonal forests. Trees are those that the local engine
-    grows from the same rows and seed, bit by bit.
+    grows from the same rows and seed, bit by bit. Features are numbers or text; null and NaN are
+    missing values.
+
+    Parameters
+    ----------
+    **params
+        By keyword here, by setters such as ``setTreatmentCol``, or by ``setParams``;
+        ``explainParams()`` lists them with their defaults.
+
+        Columns: ``featuresCol`` (vectors or arrays) or ``featureCols`` (a column for each feature),
+        ``treatmentCol`` or ``treatmentCols`` (components of the dose), ``labelCol`` (the outcomes),
+        ``categoricalCols``, ``weightCol``, ``groupCol`` (rows that share a fold), and ``rowIdCol``,
+        by whose ids rows are drawn: set it, and a fit does not depend on partitions.
+
+        Answers: ``doses`` and ``baseline``; ``predictionCol``, ``curveCol`` and ``effectCol`` name
+        the new columns, '' for none. Arrays of curves are what costs most to write.
+
+        ``nTrees`` (400), trees of the correction's forests in a round, and ``nuisanceTrees`` (100):
+        raise them where two seeds give curves that differ by more than matters; time and memory of
+        the driver grow in proportion. ``leafSizes``: larger leaves are steadier and cheaper,
+        smaller ones finer. ``nRounds`` (2) of correction, ``nFolds`` (4) of cross-fitting: time is
+        proportional to each.
+
+        ``outcomeModel`` and ``outcomeMembers`` say what the outcome model is made of; members of
+        Spark ML cost a fit for every fold. ``correction="none"`` leaves the outcome model as it is,
+        which is fastest and biased where the model is. ``basis`` has the functions of the dose.
+
+        ``sampleFraction`` (0.7) and ``honestyFraction`` (0.5): rows that a tree sees, and the share
+        of these that grow it. ``maxBins`` (64): raise it where the place of a split matters;
+        histograms grow in proportion. ``overlap=False`` saves the density of the dose, and the
+        report.
+
+        ``growth`` ("hybrid"), ``taskMemoryMB`` (256) and ``numPartitions`` change where trees grow
+        and how long it takes, never the trees. ``seed`` is that of all draws, ``progress`` shows a
+        bar.
 
     Examples
     --------
@@ -64,12 +94,24 @@ class SparkCausalForest(
         self._take(params)
 
     def write(self) -> EstimatorWriter:
-        """Writer to any path that Spark can write to."""
+        """Writer to any path that Spark can write to.
+
+        Returns
+        -------
+        EstimatorWriter
+            Its ``save`` writes the parameters.
+        """
         return EstimatorWriter(self)
 
     @classmethod
     def read(cls) -> EstimatorReader:
-        """Reader of what `write` wrote."""
+        """Reader of what `write` wrote.
+
+        Returns
+        -------
+        EstimatorReader
+            Its ``load`` reads the parameters.
+        """
         return EstimatorReader(cls)
 
     def _fit(self, dataset: Any) -> SparkCausalForestModel:

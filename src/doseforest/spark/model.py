@@ -44,7 +44,21 @@ class SparkCausalForestModel(
 ):
     """Answers of a fitted forest for the rows of data frames.
 
-    Made by `SparkCausalForest.fit`, `load`, or `fromLocal`.
+    `SparkCausalForest.fit`, `load` and `fromLocal` make it. ``transform`` adds columns of
+    predictions, curves and effects.
+
+    Parameters
+    ----------
+    forest : EffectForest or DistilledForest, optional
+        What answers; Spark makes models without one where it reads them.
+    summary : dict, optional
+        What the fit did, as plain values.
+
+    Examples
+    --------
+    >>> from doseforest.spark import SparkCausalForestModel  # doctest: +SKIP
+    >>> model = SparkCausalForestModel.fromLocal(forest, doses=[0.05, 0.1])  # doctest: +SKIP
+    >>> model.transform(test).select("effect").show()  # doctest: +SKIP
     """
 
     TABLE = {**INPUTS, **ANSWERS}
@@ -68,8 +82,14 @@ class SparkCausalForestModel(
         Parameters
         ----------
         forest : GeneralizedCausalForest, EffectForest or DistilledForest
+            The forest.
         **params
             Of the model, as ``featureCols``; by default the names of the forest's features.
+
+        Returns
+        -------
+        SparkCausalForestModel
+            The model.
         """
         own = getattr(forest, "model_", forest)
         for attribute in ("dose_response", "support", "save"):
@@ -86,17 +106,40 @@ class SparkCausalForestModel(
         return model
 
     def take_over(self, estimator: Any) -> SparkCausalForestModel:
-        """Take the parameters of the estimator that made this model."""
+        """Take the parameters of the estimator that made this model.
+
+        Parameters
+        ----------
+        estimator : SparkCausalForest
+            The estimator.
+
+        Returns
+        -------
+        SparkCausalForestModel
+            The same object.
+        """
         estimator._copyValues(self)
         self._resetUid(estimator.uid)
         return self
 
     def toLocal(self) -> Any:  # noqa: N802
-        """The forest itself, as `doseforest.load_forest` would return it."""
+        """The forest itself, as `doseforest.load_forest` would return it.
+
+        Returns
+        -------
+        EffectForest or DistilledForest
+            The forest.
+        """
         return self._fitted
 
     def saveForest(self, path: str | Path) -> None:  # noqa: N802
-        """Write the engine's forest file, on the driver; `doseforest.load_forest` reads it."""
+        """Write the engine's forest file, on the driver; `doseforest.load_forest` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         self._fitted.save(path)
 
     @property
@@ -108,6 +151,11 @@ class SparkCausalForestModel(
         """Whether the training rows can answer: who could have had which dose, weights, balance.
 
         ``print(report)`` shows tables and what is wrong, ``report.plot()`` draws them.
+
+        Returns
+        -------
+        OverlapReport
+            The report.
         """
         stored = self.summary.get("overlap")
         if stored is None:
@@ -122,6 +170,11 @@ class SparkCausalForestModel(
         """Average dose-response of the training rows, doubly robust, with ``interval()``.
 
         At the doses of the fit. Standard errors are by groups where the fit had any.
+
+        Returns
+        -------
+        AverageDoseResponse
+            The curve with its covariance.
         """
         stored = self.summary.get("average")
         if stored is None:
@@ -139,16 +192,39 @@ class SparkCausalForestModel(
         return self._forest
 
     def write(self) -> ForestWriter:
-        """Writer to any path that Spark can write to."""
+        """Writer to any path that Spark can write to.
+
+        Returns
+        -------
+        ForestWriter
+            Its ``save`` writes forest and parameters.
+        """
         return ForestWriter(self)
 
     @classmethod
     def read(cls) -> ForestReader:
-        """Reader of what `write` wrote."""
+        """Reader of what `write` wrote.
+
+        Returns
+        -------
+        ForestReader
+            Its ``load`` reads forest and parameters.
+        """
         return ForestReader(cls)
 
     def averageDoseResponse(self, dataset: Any) -> FloatArray:  # noqa: N802
-        """Mean of the curves of a data frame's rows at the doses."""
+        """Mean of the curves of a data frame's rows at the doses.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            Rows with the features.
+
+        Returns
+        -------
+        array of shape (n_doses,)
+            The mean curve, without a correction.
+        """
         from pyspark.sql import functions as F  # noqa: N812
 
         doses, _ = self._asked()

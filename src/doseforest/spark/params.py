@@ -199,12 +199,39 @@ class TableOfParams(Params):  # type: ignore[misc]
         return self._set(**{name: value})
 
     def setParams(self, **given: Any) -> Any:  # noqa: N802 (Spark's own convention)
-        """Set several parameters by name."""
+        """Set several parameters by name.
+
+        Parameters
+        ----------
+        **given
+            Parameters by name; None takes one back to its default.
+
+        Returns
+        -------
+        object
+            The same estimator or model.
+        """
         self._take(given)
         return self
 
     def value(self, name: str) -> Any:
-        """Value of a parameter, None where it is neither set nor has a default; checked."""
+        """Value of a parameter, checked.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        object
+            The value; None where it is neither set nor has a default.
+
+        Raises
+        ------
+        ValueError
+            Where the value breaks the parameter's rule.
+        """
         param = self.getParam(name)
         if not self.isDefined(param):
             return None
@@ -218,12 +245,24 @@ class TableOfParams(Params):  # type: ignore[misc]
         return found
 
     def treatments(self) -> tuple[str, ...]:
-        """The column of the dose, or those of its components."""
+        """The column of the dose, or those of its components.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
         listed = self.value("treatmentCols")
         return (str(self.value("treatmentCol")),) if listed is None else tuple(listed)
 
     def checked_features(self) -> str | tuple[str, ...]:
-        """The column of features, or the columns of one each."""
+        """The column of features, or the columns of one each.
+
+        Returns
+        -------
+        str or tuple of str
+            Their names.
+        """
         listed = self.value("featureCols")
         return str(self.value("featuresCol")) if listed is None else tuple(listed)
 
@@ -232,7 +271,18 @@ def _setter(name: str, doc: str) -> Callable[[Any, Any], Any]:
     def set_value(self: Any, value: Any) -> Any:
         return self._give(name, value)
 
-    set_value.__doc__ = f"Set {name}: {doc}."
+    set_value.__doc__ = f"""Set {name}.
+
+        Parameters
+        ----------
+        value : object
+            {doc[0].upper()}{doc[1:]}. None takes it back to its default.
+
+        Returns
+        -------
+        object
+            The same estimator or model.
+        """
     return set_value
 
 
@@ -240,5 +290,11 @@ def _getter(name: str, doc: str) -> Callable[[Any], Any]:
     def get_value(self: Any) -> Any:
         return self.getOrDefault(name)
 
-    get_value.__doc__ = f"Value of {name}: {doc}."
+    get_value.__doc__ = f"""Value of {name}.
+
+        Returns
+        -------
+        object
+            {doc[0].upper()}{doc[1:]}.
+        """
     return get_value
