@@ -25,8 +25,22 @@ from doseforest import (
     SplitByScores,
     TreatmentGuard,
 )
-from doseforest.baselines import KennedyCurve, LinearCausalForest, OutcomeRegressor
-from doseforest.evaluation import effect_importance
+from doseforest.baselines import (
+    KennedyCurve,
+    LinearCausalForest,
+    OutcomeRegressor,
+    boosting,
+    random_forest,
+)
+from doseforest.evaluation import (
+    budgeted_qini,
+    curve_errors,
+    effect_importance,
+    fit_yardstick,
+    qini_table,
+    randomised_scores,
+    robust_scores,
+)
 from doseforest.inference import shaped_forest
 from doseforest.policy import (
     DoseCost,
@@ -40,10 +54,10 @@ from doseforest.policy import (
 Answers = dict[str, NDArray[np.float64]]
 
 
-class Line(RegressorMixin, BaseEstimator):
+class LineWithProducts(RegressorMixin, BaseEstimator):
     """Least squares on the features, the dose and their products, zeros in place of gaps."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Line:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LineWithProducts:
         """Fit on features and dose, which is the last column."""
         self.line_ = LinearRegression().fit(self._columns(X), y, sample_weight)
         return self
@@ -61,7 +75,7 @@ def small(n_jobs: int, **parameters: Any) -> GeneralizedCausalForest:
     """A forest of 60 trees on a line."""
     settings = {
         "n_trees": 60,
-        "outcome_model": Line(),
+        "outcome_model": LineWithProducts(),
         "density": "location_scale",
         "random_state": 0,
         "n_jobs": n_jobs,
@@ -184,7 +198,12 @@ def other_correction(n_jobs: int, **parameters: Any) -> Answers:
 
 def paper(n_jobs: int, **parameters: Any) -> Answers:
     own = data.continuous(seed=19)
-    settings = {"n_trees": 60, "outcome_model": Line(), "random_state": 0, "n_jobs": n_jobs}
+    settings = {
+        "n_trees": 60,
+        "outcome_model": LineWithProducts(),
+        "random_state": 0,
+        "n_jobs": n_jobs,
+    }
     forest = GeneralizedCausalForest.paper(**settings, **parameters, progress=False)
     forest.fit(own.X, own.y, treatment=own.dose)
     return effect_answers(forest, own.units, 3.0, 2.0)
@@ -201,6 +220,81 @@ def densities(n_jobs: int) -> Answers:
         found[name] = np.array([average.value, average.standard_error])
         found[f"{name}_weights"] = forest.average.treatment_weights.r[:8]
     return found
+
+
+# --- as a user has them by default ----------------------------------------------------------------
+
+
+def defaults(n_jobs: int, make: Callable[..., Any], **parameters: Any) -> Answers:
+    """Curves of an estimator whose parameters are left as they are, but for what is not measured.
+
+    Other fits have small forests on a line: a default that changes does not show in them.
+    """
+    own = data.continuous(n=120, seed=26)
+    model = make(**parameters, random_state=0, n_jobs=n_jobs)
+    model.fit(own.X, own.y, treatment=own.dose)
+    return {"dose_response": model.dose_response(own.units, np.array([1.0, 2.0, 3.0, 4.0]))}
+
+
+def regressions(n_jobs: int) -> Answers:
+    """Regressions of the outcome on features and dose."""
+    models = {
+        "random_forest": random_forest,
+        "boosting": boosting,
+        "stopped_boosting": lambda **settings: boosting(100, early_stopping=True, **settings),
+    }
+    own = data.continuous(n=120, seed=27)
+    return {
+        name: make(random_state=0)
+        .fit(own.X, own.y, treatment=own.dose)
+        .dose_response(own.units, np.array([1.0, 2.0, 3.0, 4.0]))
+        for name, make in models.items()
+    }
+
+
+# --- how models are compared ----------------------------------------------------------------------
+
+
+def comparisons(n_jobs: int) -> Answers:
+    """R-risk and Qini scores of two regressions, where no truth is known."""
+    own, _ = data.levels(seed=28)
+    grid = np.array([0.0, 1.0, 2.0, 4.0])
+    models = {
+        "line": OutcomeRegressor(LineWithProducts()).fit(own.X, own.y, treatment=own.dose),
+        "level": OutcomeRegressor(LinearRegression()).fit(
+            own.X[::2], own.y[::2], treatment=own.dose[::2]
+        ),
+    }
+    yardstick = fit_yardstick(own.X, own.y, own.dose, random_state=0, n_jobs=n_jobs)
+    table = qini_table(models, own.X, own.y, own.dose, doses=[1.0, 2.0], baseline=0.0)
+    curves = models["line"].dose_response(own.X, grid)
+    cost = np.outer(1 + (own.X[:, 2] > 0), grid)
+    robust = robust_scores(
+        own.X,
+        own.y,
+        own.dose,
+        grid,
+        outcome_model=LineWithProducts(),
+        random_state=0,
+        n_jobs=n_jobs,
+    )
+    found = {
+        "randomised": randomised_scores(own.y, own.dose, grid).values[:8],
+        "robust": robust.values[:8],
+    }
+    for name, model in models.items():
+        risk, mean = yardstick.risk(model), table.mean(name)
+        found[name] = np.array([risk.value, risk.standard_error, mean.value, mean.standard_error])
+    budgeted = budgeted_qini(own.y, own.dose, curves, cost, doses=grid)
+    found["budgeted"] = np.array([budgeted.score, budgeted.standard_error])
+    return found
+
+
+def errors(n_jobs: int) -> Answers:
+    """Errors of curves whose truth is known."""
+    exact, curves = data.curves()[1], data.curves(seed=29)[1]
+    found = curve_errors(exact[:, 1:], curves[:, 1:], exact[:, 0], curves[:, 0])
+    return {"errors": np.array([found.rms, found.mae, found.adrf_rms, found.adrf_sup, found.sup])}
 
 
 # --- intervals and tests --------------------------------------------------------------------------
@@ -396,6 +490,8 @@ FITS: dict[str, GoldenFit] = {
     "paper, derivatives": golden(
         paper, "engine outcome density paper averages", criterion="pdrf", distance="l1"
     ),
+    "all defaults": golden(defaults, "defaults", make=GeneralizedCausalForest),
+    "paper, all defaults": golden(defaults, "paper_defaults", make=GeneralizedCausalForest.paper),
     "densities": golden(densities, "density averages"),
     "intervals by bags": golden(intervals_by_bags, "engine outcome orthogonal inference"),
     "changes and tests": golden(changes_and_tests, f"{FOREST} inference"),
@@ -415,6 +511,14 @@ FITS: dict[str, GoldenFit] = {
     "distilled forest": golden(distilled_forest, "engine outcome orthogonal distilling"),
     "policy": golden(policy_decisions, "engine outcome density orthogonal policy"),
     "baselines": golden(baselines, "engine baselines"),
+    "linear causal forest, all defaults": golden(
+        defaults, "linear_forest", make=LinearCausalForest
+    ),
+    "Kennedy, all defaults": golden(defaults, "kennedy", make=KennedyCurve),
+    "Kennedy as coded": golden(defaults, "kennedy", make=KennedyCurve, as_coded=True, n_folds=2),
+    "regressions": golden(regressions, "regressions"),
+    "comparisons": golden(comparisons, "comparisons"),
+    "errors": golden(errors, "errors"),
 }
 
 
