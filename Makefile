@@ -128,10 +128,10 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	touch $@
 
 bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
-	$(BIN)/doseforest bench $(@:bench-%=%)
+	$(BIN)/doseforest bench $(@:bench-%=%) --publish
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup
-	$(BIN)/doseforest bench $(@:bench-%=%)
+	$(BIN)/doseforest bench $(@:bench-%=%) --publish
 
 bench-splits: $(PEERS)
 	$(BIN)/python -m bench.speed.split_statistic_errors

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bench.designs import DESIGNS, find_design
 from bench.studies.coverage.coverage_study import SECTIONS as COVERAGE_SECTIONS
 from bench.studies.coverage.coverage_study import CoverageStudy
+from bench.studies.provenance import OUT
 from bench.studies.real.real_sections import SECTIONS
 from bench.studies.real.real_study import RealStudy
 from bench.studies.request import Request
@@ -44,7 +47,10 @@ Methods = Annotated[
     list[str] | None,
     typer.Option(help="Methods to run, repeated or with commas; 'fast' leaves out the slowest."),
 ]
-Designs = Annotated[list[str] | None, typer.Option(help="Designs, repeated or with commas.")]
+Designs = Annotated[
+    list[str] | None,
+    typer.Option(help="Designs, repeated or with commas; of a file of yours: my_module:MyDesign."),
+]
 Simulations = Annotated[int | None, typer.Option(min=2, help="Simulations of each design.")]
 Sections = Annotated[
     list[str] | None, typer.Option(help=f"{', '.join(SECTIONS)}; repeated or with commas.")
@@ -79,11 +85,17 @@ def _in_a_folder(path: Path | None) -> Path | None:
     return path
 
 
+Out = Annotated[
+    Path, typer.Option(help="Folder of the report and of single fits.", file_okay=False)
+]
+Publish = Annotated[
+    bool, typer.Option("--publish", help="Put a whole report among those of the clone, too.")
+]
 Json = Annotated[
     Path | None,
     typer.Option(
         "--json",
-        help="Where the numbers go, besides the folder of results.",
+        help="Where the numbers go, besides the folder of the report.",
         dir_okay=False,
         writable=True,
         callback=_in_a_folder,
@@ -106,6 +118,8 @@ def _command(study: str) -> None:
         seed: Seed = None,
         processes: Processes = CORES,
         json: Json = None,
+        out: Out = OUT,
+        publish: Publish = False,
         fresh: Fresh = False,
         verbose: Verbose = False,
     ) -> None:
@@ -117,6 +131,8 @@ def _command(study: str) -> None:
         given = {"methods": methods, "designs": designs, "simulations": simulations, "n": n}
         _refuse_others(own.takes, given)
         by_design = {name: (name,) for name in own.designs}
+        if isinstance(own, Study) and own.other_designs:
+            by_design |= {name: (name,) for name in (*DESIGNS, *_places(designs))}
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,
@@ -126,8 +142,21 @@ def _command(study: str) -> None:
             processes=processes,
             fresh=fresh,
             verbose=verbose,
+            out=out,
+            publish=publish,
         )
         _run(study, request, json)
+
+
+def _places(given: list[str] | None) -> list[str]:
+    """Designs of other files, "module:MyDesign", among those that are asked for."""
+    asked = [name.strip() for text in given or [] for name in text.split(",")]
+    places = [name for name in asked if ":" in name]
+    if places and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # the module may lie where the command is run
+    for name in places:
+        find_design(name)  # what is wrong with it is said before any fit
+    return places
 
 
 def _refuse_others(takes: tuple[str, ...], given: Mapping[str, object]) -> None:
@@ -145,6 +174,12 @@ def _help(study: str) -> str:
 
 def _run(study: str, request: Request, json: Path | None) -> None:
     """Run a study and print its report; exit with 1 where something is left out."""
+    parts = request.simulations, request.n, request.seed
+    if request.publish and any(part is not None for part in parts):
+        raise typer.BadParameter(
+            "Only whole studies are published: leave out --simulations, --n and --seed.",
+            param_hint="--publish",
+        )
     text, complete = run_study(study, request, json)
     typer.echo(text)
     if not complete:
@@ -165,6 +200,8 @@ def real(
     seed: Seed = None,
     threads: Threads = CORES,
     json: Json = None,
+    out: Out = OUT,
+    publish: Publish = False,
     fresh: Fresh = False,
     verbose: Verbose = False,
 ) -> None:
@@ -177,6 +214,8 @@ def real(
         processes=threads,
         fresh=fresh,
         verbose=verbose,
+        out=out,
+        publish=publish,
     )
     _run(REAL, request, json)
 
@@ -190,6 +229,8 @@ def coverage(
     seed: Seed = None,
     processes: Processes = CORES,
     json: Json = None,
+    out: Out = OUT,
+    publish: Publish = False,
     fresh: Fresh = False,
     verbose: Verbose = False,
 ) -> None:
@@ -203,5 +244,7 @@ def coverage(
         processes=processes,
         fresh=fresh,
         verbose=verbose,
+        out=out,
+        publish=publish,
     )
     _run(COVERAGE, request, json)

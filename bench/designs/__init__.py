@@ -1,9 +1,13 @@
 """Designs of the studies: those of the library, the paper's, and others that were published.
 
-To add one: a class with the members of `Design`, and a line here.
+A design is an object with the members of `Design`. To add one: a line here. A study takes one from
+another file by its place, ``--designs my_module:MyDesign``, without a line here.
 """
 
 from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
 
 from bench.designs.colangelo_lee_design import ColangeloLeeDesign
 from bench.designs.paper_designs import (
@@ -38,6 +42,38 @@ DESIGNS: dict[str, Design] = {
     "colangelo_lee_2": ColangeloLeeDesign(),
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels
 
+
+@cache
+def find_design(name: str) -> Design:
+    """A design by its name, or by the place of an object or a class, ``module:MyDesign``.
+
+    Examples
+    --------
+    >>> find_design("steps").name
+    'steps'
+    >>> find_design("bench.designs:ColangeloLeeDesign").name
+    'colangelo_lee_2'
+    """
+    known: dict[str, Design] = {**DESIGNS, **JOINT_DESIGNS, **DISCOUNT_DESIGNS}
+    if name in known:
+        return known[name]
+    module, colon, member = name.partition(":")
+    if not colon:
+        raise ValueError(
+            f"The 'design' parameter must be one of {', '.join(known)}, or a place such as "
+            f"'my_module:MyDesign'. Got {name!r} instead."
+        )
+    found = getattr(import_module(module), member, None)
+    design = found() if isinstance(found, type) else found
+    members = ("name", "description", "draw")
+    if not all(hasattr(design, member) for member in members):
+        raise ValueError(
+            "The 'design' parameter must be the place of a design, an object or class with "
+            f"`name`, `description` and `draw(n, seed)`. Got {name!r} instead."
+        )
+    return design
+
+
 __all__ = [
     "DESIGNS",
     "DISCOUNT_DESIGNS",
@@ -49,4 +85,5 @@ __all__ = [
     "OverlapDesign",
     "PublishedDesign",
     "Simulation",
+    "find_design",
 ]

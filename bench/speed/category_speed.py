@@ -44,7 +44,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class CategoryUnits:
     """Numeric features, a category and curves of units."""
 
     numbers: FloatArray  # (n, N_NUMERIC)
@@ -57,19 +57,19 @@ class Units:
 class Way:
     """A way of giving the category to a forest."""
 
-    table: Callable[[Units, int], FloatArray]
+    table: Callable[[CategoryUnits, int], FloatArray]
     options: dict[str, list[int]]
 
 
-def with_codes(units: Units, n_levels: int) -> FloatArray:
+def with_codes(units: CategoryUnits, n_levels: int) -> FloatArray:
     return np.column_stack([units.numbers, units.codes])
 
 
-def with_one_hot(units: Units, n_levels: int) -> FloatArray:
+def with_one_hot(units: CategoryUnits, n_levels: int) -> FloatArray:
     return np.hstack([units.numbers, np.eye(n_levels)[units.codes]])
 
 
-def without(units: Units, n_levels: int) -> FloatArray:
+def without(units: CategoryUnits, n_levels: int) -> FloatArray:
     return units.numbers
 
 
@@ -81,24 +81,26 @@ WAYS = {
 }
 
 
-def draw(n_rows: int, n_levels: int, seed: int) -> tuple[Units, Units]:
+def draw(n_rows: int, n_levels: int, seed: int) -> tuple[CategoryUnits, CategoryUnits]:
     """Training units and new ones of the same levels."""
     rng = np.random.default_rng(seed)
     shapes = np.stack([DOSES, DOSES**2, np.sin(2 * np.pi * DOSES)])
     level_curves = rng.normal(size=(n_levels, 3)) @ shapes
     shares = rng.dirichlet(np.full(n_levels, 2.0))
 
-    def units(n: int) -> Units:
+    def units(n: int) -> CategoryUnits:
         numbers = rng.normal(size=(n, N_NUMERIC))
         codes = rng.choice(n_levels, size=n, p=shares)
         slope = 1 + 0.5 * (numbers[:, 1] > 0)
         truth = slope[:, None] * level_curves[codes] + numbers[:, :1] * DOSES
-        return Units(numbers, codes, truth + NOISE * rng.normal(size=truth.shape), truth)
+        return CategoryUnits(numbers, codes, truth + NOISE * rng.normal(size=truth.shape), truth)
 
     return units(n_rows), units(n_rows // 4)
 
 
-def measure(way: Way, training: Units, new: Units, n_levels: int, n_trees: int) -> FloatArray:
+def measure(
+    way: Way, training: CategoryUnits, new: CategoryUnits, n_levels: int, n_trees: int
+) -> FloatArray:
     """Return the error on new units and the CPU seconds of the fit and of the prediction."""
     options = {"n_trees": n_trees, "random_state": 0, "n_jobs": 1, **way.options}
     table, queries = way.table(training, n_levels), way.table(new, n_levels)

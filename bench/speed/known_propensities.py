@@ -39,7 +39,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PropensityTrial:
     """Rows, and what each way of treating the assignment is given."""
 
     simulation: Simulation
@@ -56,27 +56,27 @@ def in_strata(X: FloatArray, doses: FloatArray) -> FloatArray:
     return np.asarray(2 * np.where(X[:, 3:4] > 0, share, 1 - share) / HIGHEST)
 
 
-def randomised(n: int, seed: int) -> Trial:
+def randomised(n: int, seed: int) -> PropensityTrial:
     simulation = DESIGNS["randomised"].draw(n=n, seed=seed)
-    return Trial(simulation, {"estimated": "auto", "known": flat})
+    return PropensityTrial(simulation, {"estimated": "auto", "known": flat})
 
 
-def stratified(n: int, seed: int) -> Trial:
+def stratified(n: int, seed: int) -> PropensityTrial:
     simulation = DESIGNS["randomised"].draw(n=n, seed=seed)
     shares = np.random.default_rng(seed + 10**6).beta(2, 1, n)
     high = simulation.X[:, 3] > 0
     drawn = treated(simulation, HIGHEST * np.where(high, shares, 1 - shares), seed)
     ways = {"estimated": "auto", "known": in_strata, "strata": Strata(high)}
-    return Trial(drawn, ways)
+    return PropensityTrial(drawn, ways)
 
 
-def half_observed(n: int, seed: int) -> Trial:
+def half_observed(n: int, seed: int) -> PropensityTrial:
     simulation = DESIGNS["confounded"].draw(n=n, seed=seed)
     tried = np.arange(n) % 2 == 0
     doses = np.random.default_rng(seed + 10**6).uniform(0, HIGHEST, n)
     drawn = treated(simulation, np.where(tried, doses, simulation.treatment), seed)
     labels = np.where(tried, 1.0, np.nan)
-    return Trial(drawn, {"estimated": "auto", "known of half": Strata(labels)})
+    return PropensityTrial(drawn, {"estimated": "auto", "known of half": Strata(labels)})
 
 
 def treated(simulation: Simulation, treatment: FloatArray, seed: int) -> Simulation:
@@ -84,14 +84,14 @@ def treated(simulation: Simulation, treatment: FloatArray, seed: int) -> Simulat
     return replace(simulation, treatment=treatment, y=y)
 
 
-TRIALS: dict[str, Callable[[int, int], Trial]] = {
+TRIALS: dict[str, Callable[[int, int], PropensityTrial]] = {
     "random for all": randomised,
     "random within strata": stratified,
     "random for half": half_observed,
 }
 
 
-def errors_of(trial: Trial, density: Any, model: Any, seed: int) -> dict[str, float]:
+def errors_of(trial: PropensityTrial, density: Any, model: Any, seed: int) -> dict[str, float]:
     simulation = trial.simulation
     forest = GeneralizedCausalForest(
         n_trees=100, outcome_model=model, density=density, random_state=seed, n_jobs=1

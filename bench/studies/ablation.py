@@ -35,7 +35,7 @@ from bench.studies.scores import (
     paired_by_seed,
     range_text,
 )
-from bench.studies.study_settings import OTHER_SLOPES, SIZES
+from bench.studies.study_settings import OTHER_SLOPES, size_of
 from bench.studies.tasks import Record, Task
 from doseforest.evaluation import simulation_mean
 
@@ -71,7 +71,7 @@ PRINTED_NOTE = "Where its error comes from. Its mu-hat is fitted to half of the 
 def tasks(request: Request) -> list[Task]:
     """Seeds first, so that a run that is cut short has something of every design."""
     return [
-        Task(method, design, request.n or SIZES[design], seed, measure="new_units")
+        Task(method, design, request.n or size_of(design), seed, measure="new_units")
         for method in request.methods or METHODS
         for seed in request.seeds(SIMULATIONS[method])
         for design in designs_of(method, request)
@@ -88,7 +88,7 @@ def designs_of(method: str, request: Request) -> list[str]:
 def report(records: list[Record], request: Request) -> Report:
     scores = Scores(records)
     sizes, slopes = (
-        {own: request.n or SIZES[own] for own in designs_of(method, request)}
+        {own: request.n or size_of(own) for own in designs_of(method, request)}
         for method in ("ablation", "ablation_powers")
     )
     outcomes = [f"{own}: {name}" for own in (STACK, NO_POWERS, SPLINES, BOOSTING) for name in PLAIN]

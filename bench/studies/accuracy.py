@@ -8,7 +8,7 @@ from bench.studies.report import Report
 from bench.studies.request import Request
 from bench.studies.scores import MISSING, Scores, digits, interval_text, mark, with_error
 from bench.studies.study_methods import OURS, OUTCOME, PARTS, ROWS
-from bench.studies.study_settings import OVERLAP, PUBLISHED, SIZES
+from bench.studies.study_settings import OVERLAP, PUBLISHED, size_of
 from bench.studies.tasks import Record, Task
 
 SIMULATIONS = 20
@@ -28,7 +28,7 @@ NOTE = (
 def tasks(request: Request) -> list[Task]:
     """Seeds first, so that a run that is cut short has something of every design."""
     return [
-        Task(method, design, SIZES[design], seed)
+        Task(method, design, size_of(design), seed)
         for seed in request.seeds(SIMULATIONS)
         for design in request.designs or COLUMNS
         for method in request.methods or TABLE
@@ -71,7 +71,7 @@ def error_table(scores: Scores, designs: list[str], number: str, *, seconds: boo
 
 
 def error_cell(scores: Scores, design: str, row: str, number: str) -> str:
-    n = SIZES[design]
+    n = size_of(design)
     text = with_error(scores.mean(design, n, row, number))
     difference = scores.paired(design, n, row, OURS, number) if row != OURS else None
     if difference is None:
@@ -83,7 +83,7 @@ def difference_table(scores: Scores, designs: list[str]) -> str:
     lines = []
     for design in designs:
         for row in ROWS:
-            difference = scores.paired(design, SIZES[design], row, OURS) if row != OURS else None
+            difference = scores.paired(design, size_of(design), row, OURS) if row != OURS else None
             if difference is not None:
                 error = digits(difference.standard_error)
                 interval = interval_text(difference)
@@ -96,8 +96,8 @@ def correction_words(scores: Scores, designs: list[str]) -> list[str]:
     """Where the forests gain over the outcome model that they correct, in words."""
     lines = []
     for design in designs:
-        own = scores.mean(design, SIZES[design], OUTCOME)
-        gain = scores.paired(design, SIZES[design], OUTCOME, OURS)
+        own = scores.mean(design, size_of(design), OUTCOME)
+        gain = scores.paired(design, size_of(design), OUTCOME, OURS)
         if own is None or gain is None:
             continue
         low, high = gain.interval()

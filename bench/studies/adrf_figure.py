@@ -11,12 +11,13 @@ import numpy as np
 from bench.designs.paper_designs import DOSE_CURVES
 from bench.studies import table1
 from bench.studies.markdown import markdown_table
+from bench.studies.measures import AVERAGE_DOSES
 from bench.studies.report import Report
 from bench.studies.request import Request
 from bench.studies.scores import MISSING, digits, range_text
 from bench.studies.study_methods import EXACT_AVERAGE, METHODS, ZERO
 from bench.studies.study_settings import PUBLISHED
-from bench.studies.tasks import AVERAGE_DOSES, Record, Task
+from bench.studies.tasks import Record, Task
 from doseforest.base.dtypes import FloatArray
 from doseforest.report.pictures import pyplot
 

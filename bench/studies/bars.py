@@ -11,7 +11,7 @@ from bench.studies.study_settings import (
     MOST_PUBLISHED_RMS,
     MUST_LEAD,
     PUBLISHED,
-    SIZES,
+    size_of,
 )
 
 PEERS = tuple(METHODS[name].row for name in ("random_forest", "boosting", "econml"))
@@ -22,8 +22,8 @@ def verdicts(scores: Scores, designs: list[str]) -> list[Verdict]:
     """All bars on the designs of a run."""
     published = [design for design in designs if design in PUBLISHED]
     return [
-        *(low_error(scores, design, SIZES[design]) for design in published),
-        *(no_worse_than_outcome_model(scores, design, SIZES[design]) for design in published),
+        *(low_error(scores, design, size_of(design)) for design in published),
+        *(no_worse_than_outcome_model(scores, design, size_of(design)) for design in published),
         *(near_the_best(scores, design) for design in designs if design not in PUBLISHED),
         *(ahead_of_peers(scores, design) for design in designs if design in MUST_LEAD),
     ]
@@ -51,13 +51,13 @@ def no_worse_than_outcome_model(scores: Scores, design: str, size: int) -> Verdi
 def near_the_best(scores: Scores, design: str) -> Verdict:
     """Against the best of the rows that estimate."""
     claim = f"{design}: at most {MOST_EXCESS - 1:.0%} worse than the best estimate"
-    found = {row: scores.mean(design, SIZES[design], row) for row in ESTIMATED}
+    found = {row: scores.mean(design, size_of(design), row) for row in ESTIMATED}
     means = {row: mean.value for row, mean in found.items() if mean is not None}
     if OURS not in means or len(means) < 2:
         return Verdict(None, claim)
     best = min(means, key=means.__getitem__)
     measured = f"{digits(means[OURS])}, best {digits(means[best])} ({best})"
-    exact = scores.mean(design, SIZES[design], EXACT_AVERAGE)
+    exact = scores.mean(design, size_of(design), EXACT_AVERAGE)
     if exact is not None and exact.value < means[OURS]:
         measured += f"; {EXACT_AVERAGE}, which knows the exact average, {digits(exact.value)}"
     return Verdict(means[OURS] <= MOST_EXCESS * means[best], claim, measured)
@@ -65,7 +65,7 @@ def near_the_best(scores: Scores, design: str) -> Verdict:
 
 def ahead_of_peers(scores: Scores, design: str) -> Verdict:
     claim = f"{design}: ahead of every peer ({'; '.join(PEERS)}) beyond the paired interval"
-    gaps = {row: scores.paired(design, SIZES[design], row, OURS) for row in PEERS}
+    gaps = {row: scores.paired(design, size_of(design), row, OURS) for row in PEERS}
     known = {row: gap for row, gap in gaps.items() if gap is not None}
     if len(known) < len(PEERS):
         return Verdict(None, claim)

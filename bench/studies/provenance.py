@@ -1,57 +1,25 @@
-"""Where numbers come from: sources, versions, machine, commit."""
+"""Where numbers come from: golden answers, versions, machine, commit; and where they go."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from doseforest.base.versions import CLONE, PACKAGE, digest_of_files, in_clone, installed
+from bench.studies.result_keys import BENCH, digest_of, stored_keys
+from doseforest.base.versions import installed
 
 PACKAGES = ("doseforest", "numpy", "scipy", "scikit-learn", "lightgbm", "econml", "xgboost-cpu")
-# Floors that no fit of a forest depends on.
-BESIDE_FITS = (
-    *("baselines", "datasets", "evaluation", "files", "inference", "policy", "pricing"),
-    *("report", "spark"),
-)
+CLONE = BENCH.parent
+OUT = Path("out", "bench")  # of the folder that a study is run in: reports and single fits
 
 
 def results_folder() -> Path:
-    """Folder of whole studies' reports."""
-    return CLONE / "bench" / "results" if in_clone() else Path("doseforest-results")
-
-
-def work_folder() -> Path:
-    """Folder of single fits' results, and of reports that leave something out."""
-    return CLONE / "out" / "bench" if in_clone() else results_folder() / "parts"
-
-
-@cache
-def source_digest(also: tuple[str, ...] = ()) -> str:
-    """Digest of the sources that fits depend on, the same as long as results cannot change.
-
-    `also` names files of the other parts that a method is made of.
-    """
-    skipped = {PACKAGE / name for name in BESIDE_FITS}
-    files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint(path.parents)]
-    files += [source(name) for name in also]
-    core = (CLONE / "cpp").iterdir() if in_clone() else PACKAGE.glob("_core*.so")
-    return digest_of_files([*files, *core])
-
-
-def source(name: str) -> Path:
-    """A file of the bench, or of the library by its path in there."""
-    return CLONE / name if name.startswith("bench/") else PACKAGE / name
-
-
-def digest_of(*parts: Any) -> str:
-    """Short digest of values by their representation."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+    """Folder of the published reports, in the clone."""
+    return BENCH / "results"
 
 
 def cpu_model() -> str:
@@ -77,11 +45,11 @@ def _git(*words: str) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Date, commit, sources, versions and machine of a report."""
+    """Date, commit, golden answers, versions and machine of a report."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "sources": source_digest(),
+        "answers": digest_of(dict(stored_keys())),
         "machine": f"{cpu_model()}, {os.cpu_count()} cores",
         "versions": {
             "python": platform.python_version(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,10 @@ class Report:
         lines.append(f'"results": {_list_of_lines(grouped(self.records))}')
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
-    def write(self, name: str, folder: Path, seconds: float, json_file: Path | None = None) -> str:
-        """Write text, numbers and pictures; return the text."""
-        folder.mkdir(parents=True, exist_ok=True)
+    def write(
+        self, name: str, folders: Sequence[Path], seconds: float, json_file: Path | None = None
+    ) -> str:
+        """Write text, numbers and pictures to each folder; return the text."""
         about = {
             **provenance(),
             "seconds": round(seconds, 1),
@@ -72,10 +73,12 @@ class Report:
             "seeds": seeds_of(self.records),
         }
         text = self.markdown(about)
-        write_text(folder / f"{name}.md", text)
-        write_text(folder / f"{name}.json", self.as_json(about))
-        for file, draw in self.pictures.items():
-            draw(folder / file)
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_text(folder / f"{name}.md", text)
+            write_text(folder / f"{name}.json", self.as_json(about))
+            for file, draw in self.pictures.items():
+                draw(folder / file)
         if json_file is not None:
             write_text(json_file, self.as_json(about))
         return text
@@ -89,7 +92,7 @@ def heading(about: Mapping[str, Any]) -> str:
         f"{about['date']}, {about['seconds']:.0f} s on top of what earlier runs left"
         + (f"; {fits:,} s of fits in all.\\\n" if fits else ".\\\n")
         + f"{about['machine']}, {versions}.\\\n"
-        f"Commit {about['commit']}, digest of the sources {about['sources']}"
+        f"Commit {about['commit']}, digest of the golden answers {about['answers']}"
         + (f", seeds {seeds[0]} to {seeds[1]}." if seeds else ".")
     )
 

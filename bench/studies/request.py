@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from bench.studies.provenance import OUT
 from bench.studies.study_settings import FIRST_SEED
 from doseforest.base.machine import thread_count
 
@@ -21,6 +23,8 @@ class Request:
     processes: int = thread_count(-1)
     fresh: bool = False
     verbose: bool = False
+    out: Path = OUT  # folder of the report and of single fits
+    publish: bool = False  # whether a whole report goes to the clone's published ones
 
     @property
     def whole(self) -> bool:

@@ -54,7 +54,7 @@ def whole_fits(records: Iterable[Record], tasks: Iterable[Task]) -> dict[Task, l
     rows: dict[Task, dict[str, Record]] = {task: {} for task in tasks}
     for own in records:
         task = Task(*(own[name] for name in TASK_FIELDS))
-        if task in rows and own["state"] == state(task.method):
+        if task in rows and own["state"] == state(task.method, task.measure):
             rows[task][own["row"]] = own  # the last one counts
     return {
         task: list(own.values())

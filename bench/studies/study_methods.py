@@ -16,6 +16,7 @@ from bench.studies.ablation_variants import (
     fit_variants,
 )
 from bench.studies.apart import ApartForests
+from bench.studies.measures import digest_of_measure
 from bench.studies.printed_variants import (
     LATER_STEPS,
     PRINTED,
@@ -23,13 +24,8 @@ from bench.studies.printed_variants import (
     STEPS,
     fit_steps,
 )
-from bench.studies.provenance import (
-    digest_of,
-    digest_of_files,
-    installed,
-    source,
-    source_digest,
-)
+from bench.studies.result_keys import FOREST, PAPER, result_key, source
+from doseforest.base.versions import installed
 from doseforest.baselines import (
     AverageCurve,
     EconMLForest,
@@ -50,6 +46,7 @@ EXACT_AVERAGE = "ADRF only"
 ZERO = "zero"
 MANY, SOME, FEW = 100, 25, 12  # draws: of most methods, and of slow ones
 APART = "two forests, apart"
+NOT_MEASURED = ("random_state", "n_jobs", "progress")  # parameters: of a task, or without effect
 
 Make = Callable[[Simulation, int], Any]  # of the data and a seed: an estimator, not yet fitted
 Part = Callable[[Any, Simulation], Any]  # of a fitted model and its data: another curve model
@@ -61,10 +58,11 @@ class Method:
 
     row: str  # its name in tables
     make: Make
+    uses: tuple[str, ...] = ()  # parts of the algorithm whose golden answers its results rest on
     packages: tuple[str, ...] = ()  # whose versions its results depend on
     parts: Mapping[str, Part] = field(default_factory=dict)  # further rows, once fitted
-    files: tuple[str, ...] = ()  # of this package that it is made of, beside those of fits
-    ours: bool = False  # whether it is fitted by the forests of this package
+    files: tuple[str, ...] = ()  # that it is made of and no golden answer speaks for
+    defaults: Callable[[], Any] | None = None  # the estimator whose defaults are golden answers
     draws: int = MANY  # of each data set in Table 1, where fits are slow fewer
 
     @property
@@ -90,8 +88,8 @@ class Ablation:
     groups: Mapping[str, Iterable[str]]  # names of variants; rows are "group: variant"
     variants: Callable[[Simulation, int], Mapping[str, Any]]  # the model of each row
     files: tuple[str, ...]
+    uses: tuple[str, ...]
     packages: tuple[str, ...] = ("numpy", "scipy", "scikit-learn", "lightgbm")
-    ours: bool = True
     missing: tuple[str, ...] = ()
 
     @property
@@ -128,121 +126,109 @@ def _mean_curve(model: Any, data: Simulation) -> Any:
 
 
 BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
-BASE = ("baselines/baseline.py", "baselines/baseline_inputs.py")
-REGRESSORS = ("baselines/outcome_regressors.py", *BASE)
-CURVES = ("baselines/reference_curves.py", *BASE)
-KENNEDY = (
-    "baselines/kennedy_curve.py",
-    "baselines/cross_fitted_stack.py",
-    "baselines/location_scale_kernel.py",
-    "baselines/outcome_regressors.py",
-    *CURVES,
-)
-MEASURED = ("bench/studies/tasks.py", "evaluation/effect_errors.py")
+ABLATION = "bench/studies/ablation_variants.py"
 METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
         OURS,
         _ours,
+        (*FOREST, "reference"),
         BOOSTERS,
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
-        files=CURVES,
-        ours=True,
+        defaults=doseforest.GeneralizedCausalForest,
     ),
     "paper": Method(
         ALGORITHM,
         _paper,
+        PAPER,
         BOOSTERS,
         parts={ALGORITHM_OUTCOME: _outcome_model},
-        ours=True,
+        defaults=doseforest.GeneralizedCausalForest.paper,
         draws=FEW,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
         lambda data, seed: random_forest(random_state=seed),
+        ("regressions",),
         ("scikit-learn",),
-        files=REGRESSORS,
     ),
     "random_forest_50": Method(
         "random forest, leaf 50",
         lambda data, seed: random_forest(min_samples_leaf=50, random_state=seed),
+        ("regressions",),
         ("scikit-learn",),
-        files=REGRESSORS,
     ),
     "boosting": Method(
         "boosting",
         lambda data, seed: boosting(random_state=seed),
+        ("regressions",),
         ("scikit-learn",),
-        files=REGRESSORS,
     ),
     "stopped_boosting": Method(
         "boosting, stopped early",
         lambda data, seed: boosting(
             2000, max_leaf_nodes=16, random_state=seed, early_stopping=True
         ),
+        ("regressions",),
         ("scikit-learn",),
-        files=REGRESSORS,
     ),
     "xgboost": Method(
         "XGBoost",
         lambda data, seed: xgboost_trees(random_state=seed),
+        ("regressions",),
         ("xgboost-cpu",),
-        files=("baselines/xgboost_trees.py", *REGRESSORS),
+        files=("baselines/xgboost_trees.py",),
     ),
     "linear_forest": Method(
         "linear causal forest",
         lambda data, seed: LinearCausalForest(random_state=seed, n_jobs=1),
+        ("engine", "linear_forest"),
         ("numpy",),
-        files=("baselines/linear_causal_forest.py", *BASE),
-        ours=True,
     ),
     "kennedy": Method(
         "Kennedy",
         lambda data, seed: KennedyCurve(as_coded=True, n_folds=10, random_state=seed, n_jobs=1),
+        ("kennedy",),
         ("numpy", "scikit-learn"),
-        files=KENNEDY,
-        ours=True,
         draws=SOME,
     ),
     "kennedy_cross_fitted": Method(
         "Kennedy, cross-fitted",
         lambda data, seed: KennedyCurve(random_state=seed, n_jobs=1),
+        ("kennedy",),
         ("numpy", "scikit-learn"),
-        files=KENNEDY,
-        ours=True,
         draws=SOME,
     ),
     "econml_linear": Method(
         "EconML CausalForestDML, linear",
         lambda data, seed: EconMLForest.linear(random_state=seed),
-        ("econml", "scikit-learn"),
-        files=("baselines/econml_forest.py", *BASE),
+        packages=("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py",),
         draws=FEW,
     ),
     "econml": Method(
         "EconML CausalForestDML, splines",
         lambda data, seed: EconMLForest(random_state=seed),
-        ("econml", "scikit-learn"),
-        files=("baselines/econml_forest.py", *BASE),
+        packages=("econml", "scikit-learn"),
+        files=("baselines/econml_forest.py",),
         draws=FEW,
     ),
     "apart": Method(
         APART,
         lambda data, seed: ApartForests(random_state=seed),
+        FOREST,
         BOOSTERS,
         files=("bench/studies/apart.py",),
-        ours=True,
     ),
-    "ablation": Ablation(GROUPS, fit_variants, ("bench/studies/ablation_variants.py",)),
-    "ablation_powers": Ablation(
-        POWERS_SWITCHED, fit_powers, ("bench/studies/ablation_variants.py",)
-    ),
+    "ablation": Ablation(GROUPS, fit_variants, (ABLATION,), (*FOREST, "kernel")),
+    "ablation_powers": Ablation(POWERS_SWITCHED, fit_powers, (ABLATION,), FOREST),
     "ablation_printed": Ablation(
         {PRINTED: PRINTED_VARIANTS, STEPS: LATER_STEPS},
         fit_steps,
-        ("bench/studies/ablation_variants.py", "bench/studies/printed_variants.py"),
+        (ABLATION, "bench/studies/printed_variants.py"),
+        (*FOREST, *PAPER, "kernel"),
     ),
-    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), files=CURVES),
-    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), files=CURVES),
+    "adrf": Method(EXACT_AVERAGE, lambda data, seed: AverageCurve(data.average), ("reference",)),
+    "zero": Method(ZERO, lambda data, seed: ZeroEffect(), ("reference",)),
 }
 _SINGLE = {name: own for name, own in METHODS.items() if isinstance(own, Method)}
 SINGLE_METHODS = tuple(name for name in _SINGLE if name != "apart")  # of a dose of one component
@@ -251,21 +237,29 @@ PARTS = tuple(row for method in _SINGLE.values() for row in method.parts)  # no 
 
 
 @cache
-def state(name: str) -> str:
-    """What results depend on besides the data: versions, sources, settings, what is measured."""
+def state(name: str, measure: str) -> str:
+    """Key of results: golden answers, versions, settings, what is measured; not the data."""
     method = METHODS[name]
-    versions = {package: installed(package) for package in method.packages}
-    files = digest_of_files(source(file) for file in (*method.files, *MEASURED))
-    sources = source_digest() if method.ours else ""
-    return digest_of(versions, files, sources, settings_of(method))
+    others = settings_of(method), digest_of_measure(measure)
+    files = [source(file) for file in method.files]
+    return result_key(method.uses, packages=method.packages, files=files, others=others)
 
 
 def settings_of(method: Method | Ablation) -> dict[str, str]:
-    """Parameters of a method's estimator and of those inside it; ablations have them in files."""
+    """Parameters of a method's estimator and of those inside it; ablations have them in files.
+
+    Where the estimator's defaults have golden answers, those parameters alone that are others.
+    """
     if isinstance(method, Ablation):
         return {}
+    usual = method.defaults().get_params() if method.defaults else {}
     settings = method.make(_no_data(), 0).get_params()
-    return {key: repr(value) for key, value in settings.items() if not callable(value)}
+    return {
+        key: repr(value)
+        for key, value in settings.items()
+        if not callable(value) and key not in NOT_MEASURED
+        if key not in usual or repr(usual[key]) != repr(value)
+    }
 
 
 def _no_data() -> Simulation:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.designs import JOINT_DESIGNS
+from bench.golden import require_stored_answers
 from bench.studies import (
     ab_coverage,
     ablation,
@@ -21,11 +22,12 @@ from bench.studies import (
 from bench.studies.coverage.coverage_study import CoverageStudy
 from bench.studies.kept_results import commits_told, kept_records, marked, published_fits
 from bench.studies.market.market_study import MarketplaceStudy
-from bench.studies.provenance import commit, results_folder, work_folder
+from bench.studies.provenance import commit, results_folder
 from bench.studies.qini.qini_study import QiniStudy
 from bench.studies.real.real_study import RealStudy
 from bench.studies.report import Report
 from bench.studies.request import Request
+from bench.studies.result_keys import FOREST
 from bench.studies.store import Store
 from bench.studies.study_methods import METHODS, SINGLE_METHODS
 from bench.studies.study_settings import PUBLISHED, SIZES
@@ -43,6 +45,7 @@ class Study:
     tasks: Callable[[Request], list[Task]]
     report: Callable[[list[Record], Request], Report]
     designs: tuple[str, ...]  # to choose from
+    other_designs: bool = False  # whether it takes any other one, too
     takes: tuple[str, ...] = (*WITHOUT_SIZE, "n")  # options of the command
     keeps: str = ""  # published file whose designs and rows stay where a run leaves them out
     untold: tuple[str, ...] = ()  # rows that its report does not have
@@ -59,8 +62,10 @@ class Study:
                     "pip install 'doseforest[baselines]'"
                 )
         tasks = [task for task in asked if not absent[task.method]]
+        uses = {part for task in tasks for part in METHODS[task.method].uses}
+        require_stored_answers(uses, request.out, clock.tell)
         known = published_fits(self.keeps, tasks) if self.keeps and not request.fresh else {}
-        store = Store(work_folder())
+        store = Store(request.out)
         records, failed = run_tasks(
             tasks, store, request.processes, clock, fresh=request.fresh, known=known
         )
@@ -97,11 +102,13 @@ class Measurement:
 
     about: str
     measure: Callable[[Request, Clock], Report]
+    uses: tuple[str, ...]  # parts of the algorithm that it measures
     takes: tuple[str, ...] = ()
     designs: tuple[str, ...] = ()
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Measure it."""
+        require_stored_answers(self.uses, request.out, clock.tell)
         return self.measure(request, clock), True
 
 
@@ -128,6 +135,7 @@ STUDIES: dict[str, AnyStudy] = {
         ablation.tasks,
         ablation.report,
         tuple(SIZES),
+        other_designs=True,
         keeps="ablation.json",
         methods=ablation.METHODS,
     ),
@@ -136,6 +144,7 @@ STUDIES: dict[str, AnyStudy] = {
         accuracy.tasks,
         accuracy.report,
         accuracy.COLUMNS,
+        other_designs=True,
         takes=WITHOUT_SIZE,
         keeps="accuracy.json",
     ),
@@ -151,6 +160,7 @@ STUDIES: dict[str, AnyStudy] = {
         scaling.tasks,
         scaling.report,
         tuple(SIZES),
+        other_designs=True,
         keeps="scaling.json",
     ),
     "joint": Study(
@@ -161,26 +171,41 @@ STUDIES: dict[str, AnyStudy] = {
         takes=WITHOUT_SIZE,
         methods=(*SINGLE_METHODS, "apart"),
     ),
-    "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run),
+    "large-fit": Measurement("time and memory of a fit with 100,000 units", large_fit.run, FOREST),
     "ab": Measurement(
         "false alarms and coverage of A/B tests in the marketplace",
         ab_coverage.run,
+        (),
         takes=("simulations",),
     ),
-    "marketplace": MarketplaceStudy("orders that policies bring at the same budget"),
-    "qini": QiniStudy("Table 2 of the GCF paper, and what Qini scores are worth"),
+    "marketplace": MarketplaceStudy(
+        "orders that policies bring at the same budget", (*FOREST, "linear_forest")
+    ),
+    "qini": QiniStudy(
+        "Table 2 of the GCF paper, and what Qini scores are worth",
+        (*FOREST, "linear_forest", "regressions", "comparisons"),
+    ),
     "coverage": CoverageStudy("whether intervals cover, and how wide they are"),
-    "real": RealStudy("real data beside published numbers"),
+    "real": RealStudy(
+        "real data beside published numbers", (*FOREST, "inference", "comparisons", "reference")
+    ),
 }
 
 
 def run_study(name: str, request: Request, json_file: Path | None = None) -> tuple[str, bool]:
-    """Run a study and write its report; return its text and whether nothing was left out."""
+    """Run a study and write its report; return its text and whether nothing was left out.
+
+    The report goes to the folder of the request and, where it is to be published and is whole, to
+    the published ones.
+    """
     clock = Clock(verbose=request.verbose)
     report, complete = STUDIES[name].run(request, clock)
-    publishes = complete and (request.whole or report.merged)
-    folder = results_folder() if publishes else work_folder()
+    whole = complete and (request.whole or report.merged)
+    folders = [request.out, *([results_folder()] if request.publish and whole else [])]
     file = name.replace("-", "_")
-    text = report.write(file, folder, clock.seconds, json_file)
-    clock.tell(f"wrote {folder / file}.md and .json" + (f", {json_file}" if json_file else ""))
-    return text, complete
+    text = report.write(file, folders, clock.seconds, json_file)
+    places = ", ".join(f"{folder / file}.md and .json" for folder in folders)
+    clock.tell(f"wrote {places}" + (f", {json_file}" if json_file else ""))
+    if request.publish and not whole:
+        clock.tell("not published: the report leaves out what the published one has")
+    return text, complete and (whole or not request.publish)

@@ -7,8 +7,19 @@ SPARSE = tuple(f"{name}_sparse" for name in PUBLISHED)
 OTHER_SLOPES = ("slope_abs", "slope_sine", "slope_exp", "slope_step", "slope_line")
 OVERLAP = ("randomised", "confounded", "steps", "binary", "linear")
 SIZES = dict.fromkeys(OVERLAP, 2000) | dict.fromkeys((*PUBLISHED, *SPARSE, *OTHER_SLOPES), 1000)
+OTHER_SIZE = 1000  # of designs that are not among them
 MUST_LEAD = ("confounded", "randomised", "steps", "binary")
 FIRST_SEED = 1000  # no default of an estimator was chosen on the simulations from here on
+
+
+def size_of(design: str) -> int:
+    """Units of a design by default.
+
+    >>> size_of("steps"), size_of("my_module:MyDesign")
+    (2000, 1000)
+    """
+    return SIZES.get(design, OTHER_SIZE)
+
 
 MOST_PUBLISHED_RMS, AIMED_PUBLISHED_RMS = 1.1, 0.8
 MOST_PUBLISHED_SHARE = 1 / 3  # of the published error of GCF

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench.studies.store import Store
-from bench.studies.study_methods import state
-from bench.studies.tasks import Record, Task, run_task
+from bench.studies.tasks import Record, Task, run_task, version_of
 from doseforest.base.machine import end_with_parent
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -95,7 +94,7 @@ def _finished(
     if not tasks:
         return
     with worker_pool(processes, _quiet) as pool:
-        under_way = {pool.submit(run_task, task, state(task.method)): task for task in tasks}
+        under_way = {pool.submit(run_task, task, version_of(task)): task for task in tasks}
         try:
             for future in as_completed(under_way):
                 yield under_way[future], future

@@ -6,6 +6,7 @@ from collections import Counter
 
 from bench.studies.bars import low_error, no_worse_than_outcome_model
 from bench.studies.markdown import markdown_table
+from bench.studies.measures import N_NEW_UNITS
 from bench.studies.report import Report, Verdict
 from bench.studies.request import Request
 from bench.studies.scores import (
@@ -36,7 +37,7 @@ from bench.studies.study_settings import (
     SPARSE,
     Pair,
 )
-from bench.studies.tasks import N_NEW_UNITS, Record, Task
+from bench.studies.tasks import Record, Task
 
 SIZE = 1000
 COLUMNS = (*PUBLISHED, *SPARSE)

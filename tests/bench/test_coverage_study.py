@@ -20,7 +20,7 @@ from bench.studies.coverage import (
     published_coverage,
     unit_draws,
 )
-from bench.studies.coverage.coverage_section import Section, by_case, no_packages
+from bench.studies.coverage.coverage_section import CoverageSection, by_case, no_packages
 from bench.studies.coverage.coverage_study import Draw, draws_of
 from bench.studies.request import Request
 from bench.studies.study_workers import Clock
@@ -41,16 +41,24 @@ def toy(measure):
     def parts(found):
         return [f"{own['case']}: mean {own['mean']:.1f}" for own in found]
 
-    return Section(
-        "Toy", {"one": 3, "two": 3}, no_packages, measure, summary, parts, lambda found: []
+    return CoverageSection(
+        "Toy",
+        ("engine",),
+        (),
+        {"one": 3, "two": 3},
+        no_packages,
+        measure,
+        summary,
+        parts,
+        lambda found: [],
     )
 
 
-def alone(draws, processes, clock, done):
+def alone(draws, request, clock, done):
     """Make draws in this process."""
     for own in draws:
         done[own] = coverage_study.measured(own)
-        with coverage_study.store_file().open("a") as file:
+        with coverage_study.store_file(own.section, request.out).open("a") as file:
             file.write("\n" + json.dumps(done[own]) + "\n")
 
 
@@ -65,7 +73,6 @@ def toys(monkeypatch, tmp_path):
 
     (tmp_path / "coverage").mkdir()
     monkeypatch.setattr(coverage_study, "SECTIONS", {"toy": toy(measure)})
-    monkeypatch.setattr(coverage_study, "work_folder", lambda: tmp_path)
     monkeypatch.setattr(coverage_study, "make", alone)
     return made
 
@@ -83,17 +90,17 @@ def test_draws_come_seed_by_seed_and_can_be_chosen():
         assert own == section.draws
 
 
-def test_draws_that_are_made_are_not_made_again(toys):
+def test_draws_that_are_made_are_not_made_again(toys, tmp_path):
     ran = coverage_study.CoverageStudy("toy")
-    report, complete = ran.run(Request(simulations=2, seed=5), Clock())
+    report, complete = ran.run(Request(out=tmp_path, simulations=2, seed=5), Clock())
     assert complete
     assert toys == [("one", 5), ("two", 5), ("one", 6), ("two", 6)]
     assert "one: mean 5.5" in report.parts
     assert "Seeds 5 to 6, commit" in report.parts[-1]
     assert not report.merged  # fewer draws than the study has by default
-    ran.run(Request(simulations=3, seed=5), Clock())
+    ran.run(Request(out=tmp_path, simulations=3, seed=5), Clock())
     assert toys[4:] == [("one", 7), ("two", 7)]
-    ran.run(Request(simulations=2, seed=5, fresh=True), Clock())
+    ran.run(Request(out=tmp_path, simulations=2, seed=5, fresh=True), Clock())
     assert len(toys) == 10
 
 
@@ -101,12 +108,12 @@ def test_cases_of_other_runs_are_kept_with_their_commit(toys, monkeypatch, tmp_p
     monkeypatch.setattr(published_coverage, "results_folder", lambda: tmp_path)
     ran = coverage_study.CoverageStudy("toy")
     monkeypatch.setattr(coverage_study, "commit", lambda: "first")
-    whole, _ = ran.run(Request(), Clock())
+    whole, _ = ran.run(Request(out=tmp_path), Clock())
     assert whole.merged
     about = {"date": "", "seconds": 0.0}
     (tmp_path / published_coverage.FILE).write_text(whole.as_json(about))
     monkeypatch.setattr(coverage_study, "commit", lambda: "second")
-    again, complete = ran.run(Request(designs=("two",), fresh=True), Clock())
+    again, complete = ran.run(Request(out=tmp_path, designs=("two",), fresh=True), Clock())
     assert complete
     assert again.merged
     assert [(own["case"], own["commit"]) for own in again.records] == [
@@ -117,9 +124,10 @@ def test_cases_of_other_runs_are_kept_with_their_commit(toys, monkeypatch, tmp_p
     assert "Seeds 1000 to 1002, commit first: one." in again.parts[-1]
 
 
-def test_a_draw_that_was_cut_short_is_made_again(toys):
-    coverage_study.store_file().write_text('{"section": "toy", "case": "one", "seed": 5, "x"')
-    coverage_study.CoverageStudy("toy").run(Request(simulations=2, seed=5), Clock())
+def test_a_draw_that_was_cut_short_is_made_again(toys, tmp_path):
+    path = coverage_study.store_file("toy", tmp_path)
+    path.write_text('{"section": "toy", "case": "one", "seed": 5, "x"')
+    coverage_study.CoverageStudy("toy").run(Request(out=tmp_path, simulations=2, seed=5), Clock())
     assert ("one", 5) in toys
 
 

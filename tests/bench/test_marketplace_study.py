@@ -80,7 +80,7 @@ def test_two_discounts_are_measured_too():
 
 
 def test_parts_are_kept_until_they_are_asked_for_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(market_study, "work_folder", lambda: tmp_path)
+    monkeypatch.setattr(market_study, "digest_of_market", lambda regime, options: regime)
     measured = []
 
     def fake(regime, options, seed, effort):
@@ -94,8 +94,8 @@ def test_parts_are_kept_until_they_are_asked_for_anew(tmp_path, monkeypatch):
         ]
 
     monkeypatch.setattr(market_study, "measure", fake)
-    own = MarketplaceStudy("about", SMALL)
-    request = Request(designs=("mixed", "linear"), simulations=2, seed=1, processes=1)
+    own = MarketplaceStudy("about", ("engine",), SMALL)
+    request = Request(designs=("mixed", "linear"), simulations=2, seed=1, processes=1, out=tmp_path)
     _, complete = own.run(request, Clock())
     assert not complete
     assert len(measured) == 4

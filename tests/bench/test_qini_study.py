@@ -43,11 +43,13 @@ def _folder(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _apart(folder, monkeypatch):
     monkeypatch.setenv("DOSEFOREST_DATA", str(folder / "data"))
-    monkeypatch.setattr(qini_study, "work_folder", lambda: folder)
+    monkeypatch.chdir(folder)  # where studies keep what they measure
 
 
 def measured(*designs, effort=EFFORT):
-    return QiniStudy("test", effort).run(Request(designs=designs, processes=1), Clock())
+    return QiniStudy("test", ("engine",), effort).run(
+        Request(designs=designs, processes=1), Clock()
+    )
 
 
 def test_a_regime_has_scores_differences_ranks_and_agreement(tmp_path):
@@ -63,7 +65,7 @@ def test_a_regime_has_scores_differences_ranks_and_agreement(tmp_path):
     for model in TABLE_2:
         own = [score["value"] for score in scores if score["row"] == model]
         assert ranking[model]["mean"] == pytest.approx(sum(own) / 5)
-    text = report.write("qini", tmp_path, 1.0)
+    text = report.write("qini", [tmp_path], 1.0)
     assert "d5 (25 %)" in text
     assert "GCF less CF" in text
     assert (tmp_path / "qini.png").exists()
@@ -72,7 +74,7 @@ def test_a_regime_has_scores_differences_ranks_and_agreement(tmp_path):
 
 def test_a_part_that_is_measured_is_not_measured_again(monkeypatch):
     measured("threshold")
-    monkeypatch.setattr(qini_study.experiment, "measure", None)  # a call would fail
+    monkeypatch.setattr(qini_study.qini_experiment, "measure", None)  # a call would fail
     again, complete = measured("threshold")
     assert complete
     assert len(again.records) == 25 + 24 + 5 + 2

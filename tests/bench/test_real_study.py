@@ -12,19 +12,20 @@ from typer.testing import CliRunner
 from bench.real_data import DoseRows, loan_rows, match_ratio_rows
 from bench.studies import study_registry
 from bench.studies.real import real_study
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import held_out_rows, judge, no_worse_than_one_curve
 from bench.studies.real.job_corps import meets_the_bar
 from bench.studies.real.loans import line_within_strata, near_the_article
 from bench.studies.real.plain import line
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_sections import SECTIONS
 from bench.studies.real.real_study import RealStudy
+from bench.studies.result_keys import FOREST
 from doseforest.pricing.cli.main import app
 from made_up_tables import write_tables
 
 # Few rows and trees: what forests say about that has its own tests.
 pytestmark = pytest.mark.filterwarnings("ignore")
-QUICK = Effort(n_trees=8, outcome_model=LinearRegression(), seeds=(0,))
+QUICK = RealEffort(n_trees=8, outcome_model=LinearRegression(), seeds=(0,))
 CHEAP = "match-ratios"  # the section that takes the least time
 
 
@@ -45,13 +46,13 @@ def results(tmp_path_factory):
 def bench(tables, results, monkeypatch):
     """Run the command with little effort, in folders of the test's own."""
     monkeypatch.setenv("DOSEFOREST_DATA", str(tables))
-    monkeypatch.setitem(study_registry.STUDIES, "real", RealStudy("real data", QUICK))
+    monkeypatch.setitem(study_registry.STUDIES, "real", RealStudy("real data", FOREST, QUICK))
     monkeypatch.setattr(study_registry, "results_folder", lambda: results / "whole")
-    for module in (study_registry, real_study):
-        monkeypatch.setattr(module, "work_folder", lambda: results / "parts")
 
     def run(*options):
-        return CliRunner().invoke(app, ["bench", "real", "--threads", "1", *options])
+        return CliRunner().invoke(
+            app, ["bench", "real", "--threads", "1", "--out", str(results / "parts"), *options]
+        )
 
     return run
 
@@ -64,7 +65,7 @@ def forbid(monkeypatch):
 
 
 def test_every_section_is_measured_and_reported(bench, results):
-    result = bench()
+    result = bench("--publish")
     assert result.exit_code == 0, result.output
     text = (results / "whole" / "real.md").read_text()
     for section in SECTIONS.values():
@@ -105,13 +106,14 @@ def test_a_part_of_the_study_does_not_replace_the_whole(bench, results):
 
 
 def test_other_data_and_other_settings_have_other_results(bench, tables, tmp_path, monkeypatch):
-    first = real_study.section_file(CHEAP, QUICK)
-    assert real_study.section_file(CHEAP, replace(QUICK, n_jobs=7)) == first
-    assert real_study.section_file(CHEAP, replace(QUICK, n_trees=9)) != first
+    study = RealStudy("real data", FOREST, QUICK)
+    first = study.section_file(CHEAP, QUICK, tmp_path)
+    assert study.section_file(CHEAP, replace(QUICK, n_jobs=7), tmp_path) == first
+    assert study.section_file(CHEAP, replace(QUICK, n_trees=9), tmp_path) != first
     table = (tables / match_ratio_rows.FILE).read_bytes()
     (tmp_path / match_ratio_rows.FILE).write_bytes(table + b" ")
     monkeypatch.setenv("DOSEFOREST_DATA", str(tmp_path))
-    assert real_study.section_file(CHEAP, QUICK) != first
+    assert study.section_file(CHEAP, QUICK, tmp_path) != first
 
 
 def test_without_any_data_the_command_says_where_to_get_them(bench, tmp_path, monkeypatch):

@@ -11,15 +11,17 @@ import pytest
 
 from bench.designs import DESIGNS
 from bench.studies import adrf_figure, kept_results, readme, scaling, study_registry, table1
-from bench.studies.provenance import CLONE, source, source_digest
+from bench.studies.measures import AVERAGE_DOSES
+from bench.studies.provenance import CLONE
 from bench.studies.report import Report, Verdict, grouped, ungrouped
 from bench.studies.request import Request
+from bench.studies.result_keys import source
 from bench.studies.scores import Scores
 from bench.studies.store import Store
 from bench.studies.study_methods import EXACT_AVERAGE, METHODS, OURS, OUTCOME, ROWS, ZERO, state
 from bench.studies.study_settings import FIRST_SEED, PUBLISHED
 from bench.studies.study_workers import Clock, run_tasks
-from bench.studies.tasks import AVERAGE_DOSES, Task, run_task
+from bench.studies.tasks import Task, run_task
 from doseforest.evaluation import effect_errors
 
 RESULTS = CLONE / "bench" / "results"
@@ -60,7 +62,7 @@ def test_stored_results_are_found_again_until_something_changes(tmp_path, monkey
     for task in CHEAP[:3]:
         store.add(run_task(task))
     assert list(store.find(CHEAP)) == CHEAP[:3]
-    monkeypatch.setattr("bench.studies.store.state", lambda name: "another")
+    monkeypatch.setattr("bench.studies.store.state", lambda name, measure: "another")
     assert store.find(CHEAP) == {}
 
 
@@ -114,7 +116,7 @@ def test_fits_are_not_done_under_another_name_when_sources_change():
 def test_the_files_that_a_method_names_are_there(name):
     assert all(source(file).exists() for file in METHODS[name].files)
     if not METHODS[name].missing:  # an estimator that cannot be made has no settings
-        assert len(state(name)) == 12
+        assert len(state(name, "effects")) == 12
 
 
 def test_results_are_of_another_state_when_a_setting_changes():
@@ -124,18 +126,13 @@ def test_results_are_of_another_state_when_a_setting_changes():
         return ours.make(data, seed).set_params(min_node_size=21)
 
     state.cache_clear()
-    before = state("doseforest")
+    before = state("doseforest", "effects")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(METHODS, "doseforest", replace(ours, make=larger_leaves))
         state.cache_clear()
-        assert state("doseforest") != before
+        assert state("doseforest", "effects") != before
     state.cache_clear()
-    assert state("doseforest") == before
-
-
-def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
-    assert source_digest() == source_digest(())
-    assert source_digest(("bench/studies/ablation_variants.py",)) != source_digest()
+    assert state("doseforest", "effects") == before
 
 
 # Reports
@@ -144,7 +141,7 @@ def test_digests_depend_on_files_beside_those_of_fits_only_when_asked():
 def test_reports_are_written_for_people_and_programs(tmp_path):
     records = [record(OURS, seed=seed, rms=seed + 0.5, state="x", data="y") for seed in (3, 4)]
     report = Report("Title", ["words"], [Verdict(False, "claim", "measured 2")], records)
-    text = report.write("name", tmp_path, seconds=1.0)
+    text = report.write("name", [tmp_path], seconds=1.0)
     assert text == (tmp_path / "name.md").read_text()
     assert "- FAIL: claim; measured 2" in text
     assert "seeds 3 to 4." in text
@@ -279,10 +276,14 @@ def test_published_records_can_be_published_again(name):
     assert grouped(ungrouped(published)) == published
 
 
+def request(tmp_path, **parts):
+    """A request of one process, whose fits are kept in the folder of a test."""
+    return Request(processes=1, out=tmp_path / "work", **parts)
+
+
 def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",), n_draws=2):
     """Two data sets of Table 1 with quick methods alone; published under a commit."""
     monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path)
-    monkeypatch.setattr(study_registry, "work_folder", lambda: tmp_path / "work")
     monkeypatch.setattr(kept_results, "commit", lambda: commit)
     monkeypatch.setattr(study_registry, "commit", lambda: commit)
 
@@ -301,11 +302,11 @@ def toy_study(monkeypatch, tmp_path, commit, methods=("adrf",), n_draws=2):
 
 def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch, tmp_path):
     study = toy_study(monkeypatch, tmp_path, "first")
-    whole, _ = study.run(Request(processes=1), Clock())
+    whole, _ = study.run(request(tmp_path), Clock())
     assert whole.merged
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
     study = toy_study(monkeypatch, tmp_path, "second")
-    asked = Request(designs=PUBLISHED[1:2], processes=1)
+    asked = request(tmp_path, designs=PUBLISHED[1:2])
     again, complete = study.run(asked, Clock())
     assert complete
     assert again.merged
@@ -320,14 +321,14 @@ def test_data_sets_that_a_run_leaves_out_are_kept_with_their_commit(monkeypatch,
     assert not few.merged
     assert {own["design"] for own in few.records} == {PUBLISHED[1]}
     (tmp_path / "table1.json").write_text(again.as_json({"commit": "second"}))
-    last, _ = study.run(Request(designs=PUBLISHED[:1], processes=1), Clock())
+    last, _ = study.run(request(tmp_path, designs=PUBLISHED[:1]), Clock())
     assert last.merged
     assert {own["commit"] for own in last.records} == {"second"}
 
 
 def test_more_draws_take_only_those_fits_that_are_not_published(monkeypatch, tmp_path):
     study = toy_study(monkeypatch, tmp_path, "first")
-    whole, _ = study.run(Request(processes=1), Clock())
+    whole, _ = study.run(request(tmp_path), Clock())
     report = json.loads(whole.as_json({"commit": "first"}))
     report["results"].append(report["results"][0] | {"method": "gone", "row": "gone"})
     (tmp_path / "table1.json").write_text(json.dumps(report))
@@ -338,25 +339,25 @@ def test_more_draws_take_only_those_fits_that_are_not_published(monkeypatch, tmp
     fitted = []
     monkeypatch.setattr(Store, "find", lambda self, tasks: {})
     monkeypatch.setattr(Store, "add", lambda self, records: fitted.append(records[0]["seed"]))
-    more, complete = study.run(Request(processes=1), Clock())
+    more, complete = study.run(request(tmp_path), Clock())
     assert complete
     assert fitted == [2, 2]  # of both data sets
     seeds = [own["seed"] for own in more.records if own["row"] != "gone"]
     assert sorted(seeds) == [0, 0, 1, 1, 2, 2]
-    monkeypatch.setattr("bench.studies.store.state", lambda name: "another")
+    monkeypatch.setattr("bench.studies.store.state", lambda name, measure: "another")
     assert not kept_results.published_fits("table1.json", asked)
 
 
 def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
     methods = ("adrf", "zero")
     study = toy_study(monkeypatch, tmp_path, "first", methods)
-    only_zero = Request(methods=("zero",), processes=1)
+    only_zero = request(tmp_path, methods=("zero",))
     alone, _ = study.run(only_zero, Clock())
     assert not alone.merged  # nothing is published yet: it would be a table of one row
-    whole, _ = study.run(Request(processes=1), Clock())
+    whole, _ = study.run(request(tmp_path), Clock())
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
     study = toy_study(monkeypatch, tmp_path, "second", methods)
-    again, complete = study.run(Request(methods=("adrf",), processes=1), Clock())
+    again, complete = study.run(request(tmp_path, methods=("adrf",)), Clock())
     assert complete
     assert again.merged
     assert [own["row"] for own in again.records] == [own["row"] for own in whole.records]
@@ -375,19 +376,19 @@ def test_rows_that_a_run_leaves_out_are_kept_too(monkeypatch, tmp_path):
 
 def test_data_sets_that_a_study_does_not_have_are_told_apart(monkeypatch, tmp_path):
     study = toy_study(monkeypatch, tmp_path, "first")
-    whole, _ = study.run(Request(processes=1), Clock())
+    whole, _ = study.run(request(tmp_path), Clock())
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
-    other, _ = study.run(Request(designs=PUBLISHED[2:], processes=1), Clock())
+    other, _ = study.run(request(tmp_path, designs=PUBLISHED[2:]), Clock())
     assert {own["design"] for own in other.records} == set(PUBLISHED[2:])
     assert not other.merged
 
 
 def test_data_sets_whose_design_has_changed_are_not_kept(monkeypatch, tmp_path):
     study = toy_study(monkeypatch, tmp_path, "first")
-    whole, _ = study.run(Request(processes=1), Clock())
+    whole, _ = study.run(request(tmp_path), Clock())
     (tmp_path / "table1.json").write_text(whole.as_json({"commit": "first"}))
     monkeypatch.setattr(kept_results, "design_digest", lambda name: "another")
-    again, _ = study.run(Request(designs=PUBLISHED[1:2], processes=1), Clock())
+    again, _ = study.run(request(tmp_path, designs=PUBLISHED[1:2]), Clock())
     assert {own["design"] for own in again.records} == {PUBLISHED[1]}
     assert not again.merged  # it would leave a column empty
 
@@ -443,7 +444,7 @@ def test_the_exact_average_has_no_error_in_the_figure(tmp_path):
     report = adrf_figure.report(records, Request(designs=("sinusoidal",)))
     assert f"| {OURS} |     3 |             0.000 |             0.950 |" in report.parts[-1]
     assert report.records[0]["seeds"] == [0, 1, 2]
-    report.write("adrf", tmp_path, 0.0)
+    report.write("adrf", [tmp_path], 0.0)
     assert (tmp_path / "adrf.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -467,31 +468,49 @@ def test_names_of_rows_are_told_apart():
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_registry, "work_folder", lambda: tmp_path / "work")
+def asked(tmp_path, monkeypatch):
+    """A part of a study in a folder of the test's own; published reports are in another."""
     monkeypatch.setattr(study_registry, "results_folder", lambda: tmp_path / "results")
-    return tmp_path
+    monkeypatch.setattr(kept_results, "results_folder", lambda: tmp_path / "results")
+    about = {"designs": ("steps",), "simulations": 2, "processes": 1}
+    return Request(methods=("zero",), **about, out=tmp_path / "work")
 
 
-def test_a_part_of_a_study_does_not_replace_the_whole(folders):
-    request = Request(methods=("zero",), designs=("steps",), simulations=2, processes=1)
-    text, complete = study_registry.run_study("accuracy", request)
+def test_a_study_writes_where_it_is_told_and_publishes_nothing_by_itself(asked, tmp_path):
+    text, complete = study_registry.run_study("accuracy", asked)
     assert complete
-    assert (folders / "work" / "accuracy.md").read_text() == text
-    assert not (folders / "results").exists()
+    assert (asked.out / "accuracy.md").read_text() == text
+    assert not (tmp_path / "results").exists()
 
 
-def test_methods_whose_packages_are_absent_are_left_out_and_named(folders, monkeypatch, capsys):
+def test_a_part_of_a_study_is_not_published(asked, tmp_path, capsys):
+    _, complete = study_registry.run_study("accuracy", replace(asked, publish=True))
+    assert not complete
+    assert not (tmp_path / "results").exists()
+    assert "not published" in capsys.readouterr().err
+
+
+def test_a_whole_study_is_published_where_that_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(study_registry, "results_folder", lambda: tmp_path / "results")
+    whole = Report("Whole", ["words"], [], [record(OURS, rms=1.0)])
+    toy = study_registry.Measurement("toy", lambda request, clock: whole, ())
+    monkeypatch.setitem(study_registry.STUDIES, "toy", toy)
+    own = tmp_path / "work"
+    study_registry.run_study("toy", Request(out=own))
+    assert not (tmp_path / "results").exists()
+    study_registry.run_study("toy", Request(out=own, publish=True))
+    assert (tmp_path / "results" / "toy.md").read_text() == (own / "toy.md").read_text()
+
+
+def test_methods_whose_packages_are_absent_are_left_out_and_named(asked, monkeypatch, capsys):
     monkeypatch.setattr("bench.studies.study_methods.installed", lambda name: "not installed")
-    request = Request(methods=("econml", "zero"), designs=("steps",), simulations=2, processes=1)
-    _, complete = study_registry.run_study("accuracy", request)
+    _, complete = study_registry.run_study("accuracy", replace(asked, methods=("econml", "zero")))
     assert not complete
     assert "pip install 'doseforest[baselines]'" in capsys.readouterr().err
 
 
-def test_numbers_go_where_they_are_asked_for(folders):
-    request = Request(methods=("zero",), designs=("steps",), simulations=2, processes=1)
-    target = Path(folders) / "deep" / "numbers.json"
-    study_registry.run_study("accuracy", request, target)
+def test_numbers_go_where_they_are_asked_for(asked, tmp_path):
+    target = Path(tmp_path) / "deep" / "numbers.json"
+    study_registry.run_study("accuracy", asked, target)
     assert json.loads(target.read_text())["title"] == "Accuracy"
-    assert (folders / "work" / "accuracy.json").read_text() == target.read_text()
+    assert (asked.out / "accuracy.json").read_text() == target.read_text()

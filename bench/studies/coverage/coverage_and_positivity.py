@@ -6,10 +6,12 @@ import warnings
 
 import numpy as np
 
-from bench.studies.coverage.coverage_section import Section, by_case, no_packages
+from bench.designs import DESIGNS
+from bench.studies.coverage.coverage_section import CoverageSection, by_case, no_packages
 from bench.studies.coverage.unit_draws import COVERAGE, Sample
 from bench.studies.markdown import markdown_table
 from bench.studies.report import Verdict
+from bench.studies.result_keys import FOREST
 from bench.studies.tasks import Record
 from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
 from doseforest.estimator.unit_support import OverlapWarning
@@ -100,4 +102,15 @@ def verdicts(found: list[Record]) -> list[Verdict]:
     ]
 
 
-SECTION = Section("Where positivity fails", DRAWS, no_packages, measure, summary, parts, verdicts)
+USES = (*FOREST, "inference")
+SECTION = CoverageSection(
+    "Where positivity fails",
+    USES,
+    (DESIGNS["polynomial"],),
+    DRAWS,
+    no_packages,
+    measure,
+    summary,
+    parts,
+    verdicts,
+)

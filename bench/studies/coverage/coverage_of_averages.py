@@ -6,14 +6,22 @@ from dataclasses import asdict
 
 import numpy as np
 
+from bench.designs import DESIGNS
 from bench.studies.coverage.average_draws import (
     CHANGES,
+    COVERAGE_DESIGNS,
     N_BAND,
     draw_changes,
     draw_curve,
     summarised,
 )
-from bench.studies.coverage.coverage_section import WANTED, Section, by_case, no_packages, within
+from bench.studies.coverage.coverage_section import (
+    WANTED,
+    CoverageSection,
+    by_case,
+    no_packages,
+    within,
+)
 from bench.studies.markdown import markdown_table
 from bench.studies.report import Verdict
 from bench.studies.scores import MISSING
@@ -133,8 +141,11 @@ def verdicts_of_changes(found: list[Record]) -> list[Verdict]:
     ]
 
 
-CURVE_SECTION = Section(
+USES = ("outcome", "density", "averages", "inference")
+CURVE_SECTION = CoverageSection(
     "Average curves",
+    USES,
+    (DESIGNS["confounded"],),
     dict.fromkeys(CURVES, CURVE_DRAWS),
     no_packages,
     measure_curve,
@@ -142,8 +153,10 @@ CURVE_SECTION = Section(
     parts_of_curves,
     verdicts_of_curves,
 )
-CHANGE_SECTION = Section(
+CHANGE_SECTION = CoverageSection(
     "Shifts and derivatives",
+    USES,
+    tuple(COVERAGE_DESIGNS[case.split()[0]] for case in SHIFTS),
     CHANGE_DRAWS,
     no_packages,
     measure_change,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.studies.coverage.coverage_section import Section, by_case, no_packages
+from bench.studies.coverage.coverage_section import CoverageSection, by_case, no_packages
 from bench.studies.coverage.shape_draws import draw_rejections
 from bench.studies.markdown import markdown_table
 from bench.studies.report import Verdict
@@ -54,4 +54,7 @@ def verdicts(found: list[Record]) -> list[Verdict]:
     return said
 
 
-SECTION = Section("The test of shapes", DRAWS, no_packages, measure, summary, parts, verdicts)
+USES = ("outcome", "density", "averages", "inference")
+SECTION = CoverageSection(
+    "The test of shapes", USES, (), DRAWS, no_packages, measure, summary, parts, verdicts
+)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bench.studies.coverage.coverage_section import Section, by_case, within
+from bench.designs import DESIGNS
+from bench.studies.coverage.coverage_section import CoverageSection, by_case, within
 from bench.studies.coverage.unit_draws import WAVES, measured, summarised
 from bench.studies.markdown import markdown_table
 from bench.studies.report import Verdict
+from bench.studies.result_keys import FOREST
 from bench.studies.scores import MISSING
 from bench.studies.tasks import Record
 
@@ -103,4 +105,8 @@ def verdicts(found: list[Record]) -> list[Verdict]:
     return said
 
 
-SECTION = Section("Effects of units", DRAWS, packages, measure, summary, parts, verdicts)
+USES = (*FOREST, "inference")
+USED = (DESIGNS["randomised"], DESIGNS["confounded"])
+SECTION = CoverageSection(
+    "Effects of units", USES, USED, DRAWS, packages, measure, summary, parts, verdicts
+)

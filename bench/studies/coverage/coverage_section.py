@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.designs import Design
 from bench.studies.report import Verdict
 from bench.studies.tasks import Record
 
@@ -12,10 +13,12 @@ WANTED = (0.93, 0.97)  # coverage of averages at 95 %
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CoverageSection:
     """Draws of some cases, one at a time, and what is said about all of them."""
 
     title: str
+    uses: tuple[str, ...]  # parts of the algorithm whose golden answers its draws rest on
+    designs: tuple[Design, ...]  # that draws are of
     draws: Mapping[str, int]  # of each case, by default
     packages: Callable[[str], tuple[str, ...]]  # that a case needs beside our own
     measure: Callable[[str, int], Record]  # of a case and a seed

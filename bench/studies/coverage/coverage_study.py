@@ -8,29 +8,24 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.golden import require_stored_answers
 from bench.studies.coverage import (
     coverage_and_positivity,
     coverage_of_averages,
     coverage_of_shapes,
     coverage_of_units,
 )
-from bench.studies.coverage.coverage_section import Section
+from bench.studies.coverage.coverage_section import CoverageSection
 from bench.studies.coverage.published_coverage import measured_at, with_published
-from bench.studies.provenance import (
-    commit,
-    digest_of,
-    digest_of_files,
-    installed,
-    source,
-    source_digest,
-    work_folder,
-)
+from bench.studies.provenance import commit
 from bench.studies.report import Report, Verdict
 from bench.studies.request import Request
+from bench.studies.result_keys import digest_of_draw, result_key, source
 from bench.studies.study_workers import Clock, worker_pool
 from bench.studies.tasks import Record
+from doseforest.base.versions import installed
 
-SECTIONS: dict[str, Section] = {
+SECTIONS: dict[str, CoverageSection] = {
     "units": coverage_of_units.SECTION,
     "average": coverage_of_averages.CURVE_SECTION,
     "changes": coverage_of_averages.CHANGE_SECTION,
@@ -38,8 +33,8 @@ SECTIONS: dict[str, Section] = {
     "shape": coverage_of_shapes.SECTION,
 }
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm", "econml")
-FILES = ("inference", "datasets", "bench/studies/coverage", "bench/designs")  # beside those of fits
-ABOUT_DRAWS = ("coverage_study.py", "published_coverage.py")  # of them those that change no draw
+STUDY, FOLDER = "bench/studies/coverage", "coverage"  # its files, and of the folder of results
+NO_DRAWS = ("coverage_study.py", "published_coverage.py")  # files of the study that change no draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +67,11 @@ class CoverageStudy:
             if packages:
                 clock.tell(f"{case} is left out, as {', '.join(packages)} is not installed.")
         draws = [own for own in asked if not missing[own.case]]
-        done = {} if request.fresh else kept(draws)
+        uses = {part for own in draws for part in SECTIONS[own.section].uses}
+        require_stored_answers(uses, request.out, clock.tell)
+        done = {} if request.fresh else kept(draws, request.out)
         clock.mention(f"{len(done)} of {len(draws)} draws are made already")
-        make([own for own in draws if own not in done], request.processes, clock, done)
+        make([own for own in draws if own not in done], request, clock, done)
         found = summarised([done[own] for own in draws if own in done])
         complete = all(own in done for own in asked)
         merged = complete and request.simulations is None and request.seed is None
@@ -107,13 +104,13 @@ def absent(draw: Draw) -> list[str]:
     return [name for name in needed if installed(name) == "not installed"]
 
 
-def make(draws: list[Draw], processes: int, clock: Clock, done: dict[Draw, Record]) -> None:
+def make(draws: list[Draw], request: Request, clock: Clock, done: dict[Draw, Record]) -> None:
     """Make draws, one thread each, and keep each of them at once."""
     if not draws:
         return
-    path = store_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with worker_pool(processes) as pool:
+    paths = {own.section: store_file(own.section, request.out) for own in draws}
+    (request.out / FOLDER).mkdir(parents=True, exist_ok=True)
+    with worker_pool(request.processes) as pool:
         under_way = {pool.submit(measured, own): own for own in draws}
         try:
             for count, future in enumerate(as_completed(under_way), start=1):
@@ -122,7 +119,9 @@ def make(draws: list[Draw], processes: int, clock: Clock, done: dict[Draw, Recor
                     clock.tell(f"{own} failed: {error!r}")
                     continue
                 done[own] = future.result()
-                with path.open("ab", buffering=0) as file:  # one write: runs do not mix lines
+                with paths[own.section].open(
+                    "ab", buffering=0
+                ) as file:  # one write: runs do not mix lines
                     file.write(f"\n{json.dumps(done[own])}\n".encode())
                 clock.mention(f"{count}/{len(draws)}: {own}")
         finally:
@@ -137,27 +136,29 @@ def measured(draw: Draw) -> Record:
     return {"section": draw.section, "case": draw.case, "seed": draw.seed, **found}
 
 
-def store_file() -> Path:
-    """Where draws are kept, named by all that they depend on."""
-    files = [path for name in FILES for path in source(name).rglob("*.py")]
-    files = [path for path in files if path.name not in ABOUT_DRAWS]
-    versions = [installed(package) for package in PACKAGES]
-    state = digest_of(source_digest(), digest_of_files(files), versions)
-    return work_folder() / "coverage" / f"{state}.jsonl"
+def store_file(section: str, out: Path) -> Path:
+    """Where draws of a section are kept, named by all that they depend on."""
+    own = SECTIONS[section]
+    files = [path for path in source(STUDY).glob("*.py") if path.name not in NO_DRAWS]
+    drawn_from = [digest_of_draw(design) for design in own.designs]
+    state = result_key(own.uses, packages=PACKAGES, files=files, others=drawn_from)
+    return out / FOLDER / f"{section}-{state}.jsonl"
 
 
-def kept(draws: list[Draw]) -> dict[Draw, Record]:
+def kept(draws: list[Draw], out: Path) -> dict[Draw, Record]:
     """Records of those draws that are made already."""
-    path, wanted = store_file(), set(draws)
+    wanted = set(draws)
     found = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError:  # empty, or its writer was stopped in the middle
-            continue
-        own = Draw(record["section"], record["case"], record["seed"])
-        if own in wanted:
-            found[own] = record
+    for section in {own.section for own in draws}:
+        path = store_file(section, out)
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:  # empty, or its writer was stopped in the middle
+                continue
+            own = Draw(record["section"], record["case"], record["seed"])
+            if own in wanted:
+                found[own] = record
     return found
 
 

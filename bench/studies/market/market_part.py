@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from bench.studies.result_keys import digest_of_arrays
 from bench.studies.tasks import Record
 from doseforest.base.dtypes import FloatArray
 from doseforest.baselines import boosting, xgboost_trees
@@ -77,6 +79,27 @@ def measure(regime: str, options: int, seed: int, effort: MarketEffort) -> list[
         error = (curves - curves[:, :1]) - (exact - exact[:, :1])
         found.append(own | {"rms": float(np.sqrt(np.mean(error**2))), "fit_seconds": seconds})
     return [about | own for own in found]
+
+
+@cache
+def digest_of_market(regime: str, options: int) -> str:
+    """Digest of a little of the market and of what a part asks of it, without any forest of ours.
+
+    It differs when draws, expectations, the oracle, lines of demand or budget prices have changed.
+    """
+    market = Marketplace(regime, options)
+    rows = draw_experiment(market, 300, 0)
+    cells = np.arange(0, market.n_cells, market.n_cells // 4)
+    traffic = market.draw_traffic(days=1, cells=cells, seed=seed_of(0, TEST_USE))
+    flat = market.expected(traffic, LIKE if options == 1 else (LIKE, LIKE))
+    best = oracle_plan(market, traffic, float(flat.cost.sum()))
+    demand = LinearDemand(40, random_state=0, n_jobs=1)
+    demand.fit(rows.X, rows.requested, treatment=rows.treatment)
+    curves = demand.dose_response(traffic.X[:50], _grid(options))
+    price = price_of_spend(lambda price: 1 / (1 + price), 0.25)
+    drawn = rows.X, rows.treatment, rows.propensity, rows.requested, rows.cost, traffic.X
+    found = flat.orders, flat.requests, flat.cost, best, curves, np.array(price)
+    return digest_of_arrays(*drawn, *(np.round(own, 9) for own in found))
 
 
 def part_name(regime: str, options: int) -> str:

@@ -8,11 +8,18 @@ import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.studies.market.market_part import MarketEffort, booster_name, measure, part_name
+from bench.golden import require_stored_answers
+from bench.studies.market.market_part import (
+    MarketEffort,
+    booster_name,
+    digest_of_market,
+    measure,
+    part_name,
+)
 from bench.studies.market.market_tables import report
-from bench.studies.provenance import digest_of, installed, source_digest, work_folder
 from bench.studies.report import Report
 from bench.studies.request import Request
+from bench.studies.result_keys import result_key, source
 from bench.studies.study_methods import BOOSTERS
 from bench.studies.study_workers import Clock
 from bench.studies.tasks import Record
@@ -22,18 +29,7 @@ from doseforest.pricing.market import REGIMES
 
 SIMULATIONS = 20
 PARTS = {part_name(regime, options): (regime, options) for options in (1, 2) for regime in REGIMES}
-SOURCES = (
-    "bench/studies/market/market_part.py",
-    "pricing/pipeline/linear_demand.py",
-    "pricing/pipeline/market_source.py",
-    *(f"baselines/{name}.py" for name in ("linear_causal_forest", "xgboost_trees")),
-    *(f"pricing/market/{name}.py" for name in ("city", "demand", "market_draws", "marketplace")),
-    *(f"pricing/market/{name}.py" for name in ("discount_experiment", "matching")),
-    "pricing/market/view_outcomes.py",
-    "pricing/market/oracle.py",
-    "pricing/market/regimes.py",
-    "pricing/market/traffic.py",
-)
+FILES = ("bench/studies/market/market_part.py", "baselines/xgboost_trees.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,7 @@ class MarketplaceStudy:
     """Parts by seeds, each kept on disk once it is measured."""
 
     about: str
+    uses: tuple[str, ...]  # parts of the algorithm whose golden answers its results rest on
     effort: MarketEffort = field(default_factory=MarketEffort)
     takes: tuple[str, ...] = ("designs", "simulations", "n")  # options of the command
 
@@ -55,6 +52,7 @@ class MarketplaceStudy:
         if request.n is not None:
             effort = replace(effort, n_train=request.n)
         seeds, parts = request.seeds(SIMULATIONS), request.designs or self.designs
+        require_stored_answers(self.uses, request.out, clock.tell)
         asked = [(name, seed) for seed in seeds for name in parts]
         records: list[Record] = []
         failed = 0
@@ -69,7 +67,7 @@ class MarketplaceStudy:
     def _part(
         self, name: str, seed: int, effort: MarketEffort, request: Request, clock: Clock
     ) -> list[Record]:
-        path = part_file(name, seed, effort)
+        path = self.part_file(name, seed, effort, request.out)
         if path.exists() and not request.fresh:
             clock.mention(f"{name}, seed {seed} is done already")
             stored: list[Record] = json.loads(path.read_text(encoding="utf-8"))
@@ -86,9 +84,12 @@ class MarketplaceStudy:
         write_text(path, json.dumps(found) + "\n")
         return found
 
-
-def part_file(name: str, seed: int, effort: MarketEffort) -> Path:
-    """Where the results of a part are kept, named by all that they depend on."""
-    versions = [installed(package) for package in (*BOOSTERS, "xgboost-cpu")]
-    state = digest_of(source_digest(SOURCES), versions, effort.state, booster_name())
-    return work_folder() / "marketplace" / f"{name}-{seed}-{state}.json"
+    def part_file(self, name: str, seed: int, effort: MarketEffort, out: Path) -> Path:
+        """Where the results of a part are kept, named by all that they depend on."""
+        state = result_key(
+            self.uses,
+            packages=(*BOOSTERS, "xgboost-cpu"),
+            files=map(source, FILES),
+            others=(effort.state, booster_name(), digest_of_market(*PARTS[name])),
+        )
+        return out / "marketplace" / f"{name}-{seed}-{state}.json"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bench.real_data import DoseRows
-from bench.studies.provenance import digest_of
+from bench.studies.result_keys import digest_of
 from doseforest import GeneralizedCausalForest
 from doseforest.baselines import LinearCausalForest, xgboost_trees
 

@@ -11,32 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from bench.designs import DISCOUNT_DESIGNS
+from bench.golden import require_stored_answers
 from bench.real_data import data_folder, missing_files
 from bench.real_data.data_folder import missing_message
-from bench.studies.provenance import digest_of, installed, source_digest, work_folder
 from bench.studies.qini import qini_experiment, qini_trials
 from bench.studies.qini.qini_models import QiniEffort
 from bench.studies.qini.qini_tables import report
 from bench.studies.qini.qini_trials import TRIALS
 from bench.studies.report import Report
 from bench.studies.request import Request
+from bench.studies.result_keys import digest_of_draw, result_key, source
 from bench.studies.study_methods import BOOSTERS
 from bench.studies.study_workers import Clock
 from doseforest.base.atomic_files import write_text
 from doseforest.base.progress import ProgressBar
 
-SOURCES = (
+FILES = (
     *(f"bench/studies/qini/qini_{name}.py" for name in ("models", "experiment", "trials")),
-    *(f"evaluation/{name}.py" for name in ("dose_scores", "estimates", "predicted_curves")),
-    *(
-        f"evaluation/qini/{name}.py"
-        for name in (
-            *("dose_arms", "budgeted_qini", "qini_curve", "gains", "ranked_units", "spend_paths"),
-            "qini_table",
-        )
-    ),
-    "datasets/discount_levels.py",
-    "baselines/linear_causal_forest.py",
     "baselines/xgboost_trees.py",
 )
 TEST_ROWS_PER_ROW = 50  # where fewer training rows are asked for
@@ -47,6 +38,7 @@ class QiniStudy:
     """Regimes and trials, each kept on disk once it is measured."""
 
     about: str
+    uses: tuple[str, ...]  # parts of the algorithm whose golden answers its results rest on
     effort: QiniEffort = field(default_factory=QiniEffort)
     takes: tuple[str, ...] = ("designs", "n")  # options of the command
 
@@ -63,6 +55,7 @@ class QiniStudy:
         if request.n is not None:
             effort = replace(effort, n_train=request.n, n_test=TEST_ROWS_PER_ROW * request.n)
         asked = request.designs or self.designs
+        require_stored_answers(self.uses, request.out, clock.tell)
         done: dict[str, dict[str, Any]] = {}
         with ProgressBar(len(asked), "experiments", "part") as bar:
             for name in asked:
@@ -80,7 +73,7 @@ class QiniStudy:
         if absent:
             clock.tell(f"{name}: {missing_message(absent[0])} This part is left out.")
             return None
-        path = part_file(name, effort)
+        path = self.part_file(name, effort, request.out)
         if path.exists() and not request.fresh:
             clock.mention(f"{name} is done already")
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -99,12 +92,17 @@ class QiniStudy:
         write_text(path, json.dumps(made) + "\n")
         return made
 
-
-def part_file(name: str, effort: QiniEffort) -> Path:
-    """Where the results of a part are kept, named by all that they depend on."""
-    data = ""
-    if name in TRIALS:
-        data = hashlib.sha256((data_folder() / TRIALS[name].file).read_bytes()).hexdigest()
-    versions = [installed(package) for package in (*BOOSTERS, "xgboost-cpu")]
-    state = digest_of(source_digest(SOURCES), versions, effort.state, data)
-    return work_folder() / "qini" / f"{name}-{state}.json"
+    def part_file(self, name: str, effort: QiniEffort, out: Path) -> Path:
+        """Where the results of a part are kept, named by all that they depend on."""
+        if name in TRIALS:
+            file = data_folder() / TRIALS[name].file
+            data = hashlib.sha256(file.read_bytes()).hexdigest()
+        else:
+            data = digest_of_draw(DISCOUNT_DESIGNS[name])
+        state = result_key(
+            self.uses,
+            packages=(*BOOSTERS, "xgboost-cpu"),
+            files=map(source, FILES),
+            others=(effort.state, data),
+        )
+        return out / "qini" / f"{name}-{state}.json"

@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class QiniTrial:
     """A data set, and which effects are ranked."""
 
     title: str
@@ -42,15 +42,15 @@ def _voters() -> DoseRows:
     return mailing_rows.rows(mailing_rows.read_voters())
 
 
-TRIALS: dict[str, Trial] = {
-    "match-ratios": Trial(
+TRIALS: dict[str, QiniTrial] = {
+    "match-ratios": QiniTrial(
         "Karlan and List 2007",
         "whether a donor gives, by match ratio against none; scores by arms",
         match_ratio_rows.FILE,
         _letters,
         (1.0, 2.0, 3.0),
     ),
-    "loans": Trial(
+    "loans": QiniTrial(
         "Karlan and Zinman 2008",
         "whether a client applies, by interest rate as a share of the usual one, against the usual "
         "one; doubly robust scores with the strata known, as rates were random within them only",
@@ -59,7 +59,7 @@ TRIALS: dict[str, Trial] = {
         (0.5, 0.7, 0.9),
         1.0,
     ),
-    "mailings": Trial(
+    "mailings": QiniTrial(
         "Gerber, Green and Larimer 2008",
         "turnout, by mailing (1 to 4) against none; scores by arms, errors by household",
         mailing_rows.FILE,
@@ -99,7 +99,7 @@ def training_marks(rows: DoseRows, effort: QiniEffort) -> Any:
     return (np.random.default_rng(effort.seed).random(len(distinct)) < share)[place]
 
 
-def _scores(rows: DoseRows, trial: Trial, effort: QiniEffort) -> DoseScores | None:
+def _scores(rows: DoseRows, trial: QiniTrial, effort: QiniEffort) -> DoseScores | None:
     """Doubly robust scores where doses were random within strata; none for plain arms."""
     if not isinstance(rows.density, Strata):
         return None

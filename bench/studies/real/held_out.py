@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.real_data import DoseRows
-from bench.studies.real.effort import Effort
 from bench.studies.real.plain import NORMAL_95
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_section import pick
 from bench.studies.report import Verdict
 from bench.studies.tasks import Record
@@ -33,7 +33,7 @@ def held_out_rows(rows: DoseRows, seed: int) -> NDArray[np.bool_]:
 
 
 def judge_held_out(
-    rows: DoseRows, effort: Effort, *, baseline: float | None = None
+    rows: DoseRows, effort: RealEffort, *, baseline: float | None = None
 ) -> list[Record]:
     """Fit a forest to two thirds of the rows and judge it by the others."""
     held_out = held_out_rows(rows, effort.seed)
@@ -42,7 +42,7 @@ def judge_held_out(
 
 
 def judge(
-    forest: GeneralizedCausalForest, seen: DoseRows, unseen: DoseRows, effort: Effort
+    forest: GeneralizedCausalForest, seen: DoseRows, unseen: DoseRows, effort: RealEffort
 ) -> list[Record]:
     """By how much the R-risk of the forest is below that of less."""
     yardstick = fit_yardstick(

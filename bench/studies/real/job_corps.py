@@ -11,14 +11,14 @@ from sklearn.ensemble import RandomForestRegressor
 
 from bench.real_data import DoseRows, job_corps_rows
 from bench.studies.markdown import markdown_table
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import (
     held_out_text,
     judge_held_out,
     no_worse_than_one_curve,
 )
 from bench.studies.real.plain import with_error
-from bench.studies.real.real_section import Section, pick
+from bench.studies.real.real_effort import RealEffort
+from bench.studies.real.real_section import RealSection, pick
 from bench.studies.report import Verdict
 from bench.studies.scores import MISSING
 from bench.studies.tasks import Record
@@ -42,7 +42,7 @@ WHY = (
 )
 
 
-def measure(effort: Effort) -> list[Record]:
+def measure(effort: RealEffort) -> list[Record]:
     rows = job_corps_rows.rows(job_corps_rows.read_trainees(effort.n_rows))
     published = job_corps_rows.read_published()
     known: dict[str, Any] = {name: published[name].to_numpy(float) for name in ("t", "beta", "se")}
@@ -67,7 +67,7 @@ def measure(effort: Effort) -> list[Record]:
     return records + judge_held_out(rows, effort)
 
 
-def fit(rows: DoseRows, effort: Effort, model: str, seed: int) -> GeneralizedCausalForest:
+def fit(rows: DoseRows, effort: RealEffort, model: str, seed: int) -> GeneralizedCausalForest:
     """With the authors' kernel and bandwidth; trees correct the default model alone."""
     options: dict[str, Any] = {
         "kernel": "epanechnikov",
@@ -209,6 +209,6 @@ def correction_matters(curves: Sequence[Record]) -> Verdict:
     return Verdict(means[0] > means[1], claim, f"difference {means[0]:.2f} against {means[1]:.2f}")
 
 
-SECTION = Section(
+SECTION = RealSection(
     "Job Corps", (job_corps_rows.FILE, job_corps_rows.ESTIMATES_FILE), measure, parts, verdicts
 )

@@ -7,15 +7,15 @@ import numpy as np
 from bench.real_data import loan_rows
 from bench.real_data.data_folder import Frame
 from bench.studies.markdown import markdown_table
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import (
     held_out_text,
     judge_held_out,
     no_worse_than_one_curve,
 )
-from bench.studies.real.plain import Estimate, indicators, line, with_error
+from bench.studies.real.plain import PlainEstimate, indicators, line, with_error
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_section import (
-    Section,
+    RealSection,
     group_table,
     pick,
     published_record,
@@ -33,7 +33,7 @@ WHY = (
 )
 
 
-def measure(effort: Effort) -> list[Record]:
+def measure(effort: RealEffort) -> list[Record]:
     offers = loan_rows.read_offers(effort.n_rows)
     same_rates = offers[offers["share"] >= loan_rows.SHARES[0]]
     records = []
@@ -53,12 +53,12 @@ def measure(effort: Effort) -> list[Record]:
     return records + judge_held_out(loan_rows.rows(offers), effort, baseline=NO_DISCOUNT)
 
 
-def line_within_strata(offers: Frame, outcome: str) -> Estimate:
+def line_within_strata(offers: Frame, outcome: str) -> PlainEstimate:
     """Elasticity by least squares with a level for each stratum."""
     strata = indicators(loan_rows.strata(offers).labels.astype(str))
     slope, error = line(offers[outcome], np.log(offers["share"]), strata)
     level = offers[outcome].mean()
-    return Estimate(float(slope / level), float(error / level))
+    return PlainEstimate(float(slope / level), float(error / level))
 
 
 def classes(forest: GeneralizedCausalForest, offers: Frame) -> list[Record]:
@@ -117,4 +117,4 @@ def near_the_article(record: Record) -> Verdict:
     return Verdict(near, claim, f"{ours} against {record['published']:.2f}")
 
 
-SECTION = Section("Loans", (loan_rows.FILE,), measure, parts, verdicts)
+SECTION = RealSection("Loans", (loan_rows.FILE,), measure, parts, verdicts)

@@ -8,11 +8,11 @@ from sklearn.linear_model import LinearRegression
 
 from bench.real_data import mailing_rows
 from bench.real_data.data_folder import Frame
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import held_out_text, judge, no_worse_than_one_curve
-from bench.studies.real.plain import Estimate, line
+from bench.studies.real.plain import PlainEstimate, line
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_section import (
-    Section,
+    RealSection,
     group_table,
     pick,
     published_record,
@@ -39,7 +39,7 @@ WHY_UNITS = (
 )
 
 
-def measure(effort: Effort) -> list[Record]:
+def measure(effort: RealEffort) -> list[Record]:
     limit = None if effort.n_rows is None else max(effort.n_rows // 2, 1)  # two to a household
     voters = mailing_rows.read_voters(limit, effort.seed)
     n_training = min(TRAINING_HOUSEHOLDS, voters["hh_id"].nunique() // 3)
@@ -59,7 +59,7 @@ def measure(effort: Effort) -> list[Record]:
     ]
 
 
-def averages(voters: Frame, effort: Effort) -> list[Record]:
+def averages(voters: Frame, effort: RealEffort) -> list[Record]:
     """Turnout by mailing of all voters, with a line for the outcome model and known chances."""
     rows = mailing_rows.rows(voters)
     forest = effort.forest(rows, correction="none", outcome_model=LinearRegression())
@@ -103,13 +103,13 @@ def groups(forest: GeneralizedCausalForest, judged: Frame, unseen: Frame) -> lis
     return records
 
 
-def _group(name: str, effects: FloatArray, plain: Estimate | None) -> Record:
+def _group(name: str, effects: FloatArray, plain: PlainEstimate | None) -> Record:
     value, error = plain or (None, None)
     own = {"ours": float(effects.mean()), "plain": value, "plain_error": error}
     return {"measure": "groups", "row": name, "n": len(effects)} | own
 
 
-def difference(voters: Frame, kept: NDArray[np.bool_]) -> Estimate | None:
+def difference(voters: Frame, kept: NDArray[np.bool_]) -> PlainEstimate | None:
     """Turnout with the strongest mailing less that without mail, households as clusters."""
     own = voters[kept & voters["arm"].isin([STRONGEST, NO_MAIL]).to_numpy()]
     if own["arm"].nunique() < 2:  # among few voters
@@ -149,4 +149,4 @@ def near_the_article(record: Record) -> Verdict:
     return Verdict(abs(record["ours"] - record["published"]) <= MOST_DIFFERENCE, claim, measured)
 
 
-SECTION = Section("Mailings", (mailing_rows.FILE,), measure, parts, verdicts)
+SECTION = RealSection("Mailings", (mailing_rows.FILE,), measure, parts, verdicts)

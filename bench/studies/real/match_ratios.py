@@ -6,15 +6,15 @@ import numpy as np
 
 from bench.real_data import match_ratio_rows
 from bench.real_data.data_folder import Frame
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import (
     held_out_text,
     judge_held_out,
     no_worse_than_one_curve,
 )
 from bench.studies.real.plain import line
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_section import (
-    Section,
+    RealSection,
     group_table,
     pick,
     published_record,
@@ -34,7 +34,7 @@ WHY = (
 )
 
 
-def measure(effort: Effort) -> list[Record]:
+def measure(effort: RealEffort) -> list[Record]:
     letters = match_ratio_rows.read_letters(effort.n_rows)
     rows = match_ratio_rows.rows(letters)
     forest = effort.forest(rows)
@@ -96,4 +96,4 @@ def near_the_article(record: Record) -> Verdict:
     return Verdict(abs(record["ours"] - record["published"]) <= MOST_DIFFERENCE, claim, measured)
 
 
-SECTION = Section("Match ratios", (match_ratio_rows.FILE,), measure, parts, verdicts)
+SECTION = RealSection("Match ratios", (match_ratio_rows.FILE,), measure, parts, verdicts)

@@ -7,15 +7,15 @@ import numpy as np
 from bench.real_data import DoseRows, orange_juice_rows
 from bench.real_data.data_folder import Frame
 from bench.studies.markdown import markdown_table
-from bench.studies.real.effort import Effort
 from bench.studies.real.held_out import (
     held_out_text,
     judge_held_out,
     no_worse_than_one_curve,
 )
-from bench.studies.real.plain import Estimate, line
+from bench.studies.real.plain import PlainEstimate, line
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_section import (
-    Section,
+    RealSection,
     group_table,
     pick,
     published_record,
@@ -37,7 +37,7 @@ WHY = (
 )
 
 
-def measure(effort: Effort) -> list[Record]:
+def measure(effort: RealEffort) -> list[Record]:
     sales = orange_juice_rows.read_sales(effort.n_rows)
     records = [
         by_itself(sales[sales["brand"] == brand], effort) for brand in orange_juice_rows.BRANDS
@@ -49,7 +49,7 @@ def measure(effort: Effort) -> list[Record]:
     return records + judge_held_out(rows, effort, baseline=orange_juice_rows.BASELINE)
 
 
-def by_itself(sales: Frame, effort: Effort) -> Record:
+def by_itself(sales: Frame, effort: RealEffort) -> Record:
     """A forest of one brand, without advertisements as the published figures are."""
     brand = sales["brand"].iloc[0]
     rows = orange_juice_rows.rows(sales, advertised=False)
@@ -87,7 +87,7 @@ def with_adverts(forest: GeneralizedCausalForest, sales: Frame, brand: str) -> l
     return records
 
 
-def least_squares(sales: Frame) -> Estimate:
+def least_squares(sales: Frame) -> PlainEstimate:
     """With advertisements, and weeks as clusters."""
     controls = np.column_stack([np.ones(len(sales)), sales["feat"]])
     return line(sales["logmove"], np.log(sales["price"]), controls, sales["week"])
@@ -98,7 +98,7 @@ def parts(records: list[Record]) -> list[str]:
     lines = [
         [
             own["row"],
-            str(Estimate(own["plain"], own["plain_error"])),
+            str(PlainEstimate(own["plain"], own["plain_error"])),
             f"{own['ours']:.2f}",
             f"{own['spread']:.2f}",
             f"{own['falling']:.1%}",
@@ -150,4 +150,4 @@ def near_least_squares(record: Record) -> Verdict:
     return Verdict(abs(record["ours"] - record["published"]) <= MOST_DIFFERENCE, claim, measured)
 
 
-SECTION = Section("Orange juice", (orange_juice_rows.FILE,), measure, parts, verdicts)
+SECTION = RealSection("Orange juice", (orange_juice_rows.FILE,), measure, parts, verdicts)

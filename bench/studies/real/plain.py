@@ -11,7 +11,7 @@ from doseforest.base.dtypes import FloatArray
 NORMAL_95 = 1.96
 
 
-class Estimate(NamedTuple):
+class PlainEstimate(NamedTuple):
     """A number with its standard error."""
 
     value: float
@@ -31,7 +31,7 @@ def with_error(value: float, error: float | None, decimals: int = 2) -> str:
     return text if error is None else f"{text} ({error:.{decimals}f})"
 
 
-def line(y: Any, x: Any, controls: Any = None, clusters: Any = None) -> Estimate:
+def line(y: Any, x: Any, controls: Any = None, clusters: Any = None) -> PlainEstimate:
     """Slope of a least-squares line with a level, or with controls that have one among them.
 
     With an indicator for `x` it is a difference of means. Standard errors allow for unequal noise,
@@ -46,7 +46,7 @@ def line(y: Any, x: Any, controls: Any = None, clusters: Any = None) -> Estimate
     Examples
     --------
     >>> line([1.0, 3.0, 4.0, 8.0], [0, 0, 1, 1])
-    Estimate(value=4.0, error=1.5811388300841898)
+    PlainEstimate(value=4.0, error=1.5811388300841898)
     """
     outcome, dose = np.asarray(y, np.float64), np.asarray(x, np.float64)
     beside = np.ones((len(dose), 1)) if controls is None else np.asarray(controls, np.float64)
@@ -57,7 +57,7 @@ def line(y: Any, x: Any, controls: Any = None, clusters: Any = None) -> Estimate
     if clusters is not None:
         place = np.unique(clusters, return_inverse=True)[1]
         score = np.bincount(place, weights=score).astype(np.float64)
-    return Estimate(float(slope), float(np.sqrt(score @ score) / square))
+    return PlainEstimate(float(slope), float(np.sqrt(score @ score) / square))
 
 
 def _left_of(values: FloatArray, controls: FloatArray) -> FloatArray:

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.studies.markdown import markdown_table
-from bench.studies.real.effort import Effort
 from bench.studies.real.plain import NORMAL_95, with_error
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.report import Verdict
 from bench.studies.scores import MISSING
 from bench.studies.tasks import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RealSection:
     """A data set: numbers first, then what is said about them."""
 
     title: str
     files: tuple[str, ...]  # of the data folder
-    measure: Callable[[Effort], list[Record]]
+    measure: Callable[[RealEffort], list[Record]]
     parts: Callable[[list[Record]], list[str]]  # Markdown
     verdicts: Callable[[list[Record]], list[Verdict]]
 

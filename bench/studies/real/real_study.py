@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.golden import require_stored_answers
 from bench.real_data import MissingDataError, data_folder, missing_files
 from bench.real_data.data_folder import load_pandas, missing_message
-from bench.studies.provenance import digest_of, installed, source_digest, work_folder
-from bench.studies.real.effort import Effort
+from bench.studies.real.real_effort import RealEffort
 from bench.studies.real.real_sections import SECTIONS
 from bench.studies.report import Report, Verdict
 from bench.studies.request import Request
+from bench.studies.result_keys import result_key, source
 from bench.studies.study_methods import BOOSTERS
 from bench.studies.study_workers import Clock
 from bench.studies.tasks import Record
 from doseforest.base.atomic_files import write_text
 
-SHARED = ("effort.py", "held_out.py", "plain.py", "real_section.py")
-BESIDE = ("baselines/reference_curves.py", "evaluation/risks.py")
+SHARED = ("real_effort.py", "held_out.py", "plain.py", "real_section.py")
 NOTE = (
     "Ours beside what was published about the same data. Standard errors are in brackets; "
     "intervals are 1.96 of them on either side. Units' curves have none: their means in groups are "
@@ -36,13 +36,15 @@ class RealStudy:
     """Sections of real data, each kept on disk once it is measured."""
 
     about: str
-    effort: Effort = field(default_factory=Effort)
+    uses: tuple[str, ...]  # parts of the algorithm whose golden answers its results rest on
+    effort: RealEffort = field(default_factory=RealEffort)
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Measure what is missing; also say whether nothing was left out."""
         asked = list(request.sections or SECTIONS)
         names = _with_data(asked, clock)
         load_pandas()
+        require_stored_answers(self.uses, request.out, clock.tell)
         effort = replace(
             self.effort,
             n_rows=request.n or self.effort.n_rows,
@@ -51,7 +53,7 @@ class RealStudy:
         )
         done: dict[str, dict[str, Any]] = {}
         for name in names:
-            path = section_file(name, effort)
+            path = self.section_file(name, effort, request.out)
             if not request.fresh and path.exists():
                 clock.mention(f"{name} is done already")
                 done[name] = json.loads(path.read_text(encoding="utf-8"))
@@ -64,6 +66,16 @@ class RealStudy:
                 continue
             write_text(path, json.dumps(done[name]) + "\n")
         return _report(done, effort), len(done) == len(asked)
+
+    def section_file(self, name: str, effort: RealEffort, out: Path) -> Path:
+        """Where the results of a section are kept, named by all that they depend on."""
+        module = f"{name.replace('-', '_')}.py"
+        files = [source(f"bench/studies/real/{file}") for file in (module, *SHARED)]
+        files += [source(f"bench/real_data/{file}") for file in ("data_folder.py", "dose_rows.py")]
+        data = [_digest(data_folder() / file) for file in SECTIONS[name].files]
+        others = effort.state, data
+        state = result_key(self.uses, packages=BOOSTERS, files=files, others=others)
+        return out / "real" / f"{name}-{state}.json"
 
 
 def _with_data(asked: list[str], clock: Clock) -> list[str]:
@@ -78,28 +90,17 @@ def _with_data(asked: list[str], clock: Clock) -> list[str]:
     return names
 
 
-def section_file(name: str, effort: Effort) -> Path:
-    """Where the results of a section are kept, named by all that they depend on."""
-    module = f"{name.replace('-', '_')}.py"
-    sources = [f"bench/studies/real/{file}" for file in (module, *SHARED)]
-    sources += [f"bench/real_data/{file}" for file in ("data_folder.py", "dose_rows.py")]
-    data = [_digest(data_folder() / file) for file in SECTIONS[name].files]
-    versions = [installed(package) for package in BOOSTERS]
-    state = digest_of(source_digest((*sources, *BESIDE)), versions, effort.state, data)
-    return work_folder() / "real" / f"{name}-{state}.json"
-
-
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _measured(name: str, effort: Effort) -> dict[str, Any]:
+def _measured(name: str, effort: RealEffort) -> dict[str, Any]:
     start = time.perf_counter()
     records = [{"design": name, **record} for record in SECTIONS[name].measure(effort)]
     return {"seconds": round(time.perf_counter() - start, 1), "records": records}
 
 
-def _report(done: dict[str, dict[str, Any]], effort: Effort) -> Report:
+def _report(done: dict[str, dict[str, Any]], effort: RealEffort) -> Report:
     parts = [f"{NOTE} Settings: {effort.settings_text()}."]
     verdicts: list[Verdict] = []
     records: list[Record] = []

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import typer
 
+from doseforest.base.versions import CLONE
 
-def studies_of(folder: Path) -> typer.Typer:
+
+def studies_of(*folders: Path) -> typer.Typer:
     """The commands of the studies in a clone, or one that says where studies are to be had.
 
     Parameters
     ----------
-    folder : Path
-        Where the command is run; its ``bench`` is imported if it is a clone of doseforest.
+    *folders : Path
+        The ``bench`` of the first that is a clone of doseforest is imported.
 
     Examples
     --------
@@ -24,11 +26,12 @@ def studies_of(folder: Path) -> typer.Typer:
     >>> result.exit_code
     1
     """
-    if (folder / "bench" / "command.py").is_file() and (folder / "cpp" / "engine.hpp").is_file():
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
-        studies: typer.Typer = import_module("bench.command").app
-        return studies
+    for folder in folders:
+        if (folder / "bench/command.py").is_file() and (folder / "cpp/engine.hpp").is_file():
+            if str(folder) not in sys.path:
+                sys.path.insert(0, str(folder))
+            studies: typer.Typer = import_module("bench.command").app
+            return studies
     absent = typer.Typer(
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
     )
@@ -37,7 +40,7 @@ def studies_of(folder: Path) -> typer.Typer:
     def bench() -> None:
         typer.echo(
             "Error: studies are part of the repository, not of the installed package. Clone "
-            f"doseforest and run this command in the clone. Got {folder} instead.",
+            f"doseforest and run this command in the clone. Got {Path.cwd()} instead.",
             err=True,
         )
         raise typer.Exit(1)
@@ -45,4 +48,5 @@ def studies_of(folder: Path) -> typer.Typer:
     return absent
 
 
-app = studies_of(Path.cwd())
+# Of the clone that the package runs from, wherever the command is run; else of where it is run.
+app = studies_of(CLONE, Path.cwd())

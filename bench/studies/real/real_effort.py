@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.real_data import DoseRows
-from bench.studies.provenance import digest_of
+from bench.studies.result_keys import digest_of
 from doseforest import GeneralizedCausalForest
 
 N_TREES = GeneralizedCausalForest().n_trees
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RealEffort:
     """Rows of each data set, and settings of forests."""
 
     n_rows: int | None = None  # at most, drawn at random
@@ -32,7 +32,7 @@ class Effort:
     def state(self) -> str:
         """Digest of what results depend on.
 
-        >>> Effort(n_jobs=1).state == Effort(n_jobs=2).state != Effort(n_rows=500).state
+        >>> RealEffort(n_jobs=1).state == RealEffort(n_jobs=2).state != RealEffort(n_rows=500).state
         True
         """
         return digest_of(self.n_rows, self.n_trees, self.outcome_model, self.seeds)
