@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.speed.growth.growth_report import GrowthReport, run_checks, to_json, to_markdown
+from bench.speed.growth.growth_report import SpeedReport, run_checks, to_json, to_markdown
 from bench.speed.growth.growth_settings import LARGE, MIDDLE, SEED, Effort
 from bench.speed.growth.kernel_speed import measure_kernels, read_bandwidth
 from bench.speed.growth.tree_speed import measure_trees
@@ -25,13 +25,13 @@ from bench.studies.provenance import cpu_model
 from doseforest import _core
 
 
-def run(effort: Effort) -> GrowthReport:
+def run(effort: Effort) -> SpeedReport:
     effort.tell("read bandwidth")
     bandwidth = read_bandwidth()
     kernels = measure_kernels(effort)
     trees, threads = measure_trees(effort)
     packages = ("doseforest", "numpy", "scikit-learn", "lightgbm")
-    return GrowthReport(
+    return SpeedReport(
         seed=SEED,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         duration=time.perf_counter() - effort.started,

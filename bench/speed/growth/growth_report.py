@@ -63,7 +63,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class GrowthReport:
+class SpeedReport:
     """Everything that is printed and written."""
 
     seed: int
@@ -155,7 +155,7 @@ def kernel_table(kernels: list[KernelCost]) -> str:
     return markdown_table(header, lines)
 
 
-def to_markdown(report: GrowthReport) -> str:
+def to_markdown(report: SpeedReport) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in report.machine.items())
     versions = ", ".join(f"{name} {value}" for name, value in report.versions.items())
     quick = " A quick run: figures are rough." if report.quick else ""
@@ -178,7 +178,7 @@ def to_markdown(report: GrowthReport) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def to_json(report: GrowthReport) -> str:
+def to_json(report: SpeedReport) -> str:
     content = asdict(report)
     ours = {line.n: line.cpu_per_tree for line in report.trees if line.method == REFERENCE}
     for line, plain in zip(report.trees, content["trees"], strict=True):
