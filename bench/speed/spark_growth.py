@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 
 from bench.speed.spark_cluster import cluster, peak_memory_mb, processor_seconds, shuffled_mb
-from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.binning import FeatureBins
 from doseforest.data.sampling import SamplingPlan
-from doseforest.engine.growth.forest_builder import build_trees
-from doseforest.engine.growth.grower import StopRules
+from doseforest.engine.growth.forest_builder import finish_group, join_groups, tree_groups
+from doseforest.engine.growth.grower import StopRules, grow_trees
 from doseforest.engine.splits.mean_statistic import MeanCurveStatistic
 from doseforest.spark.blocks import GrowthBlock, TrainingBlock
 from doseforest.spark.engine import GrowthLimits
@@ -103,16 +102,11 @@ def grow_locally(
         n_threads=n_threads,
         histogram_bytes=512 * 2**20,
     )
-    grown = build_trees(
-        engine,
-        spec.rules,
-        make_bins(),
-        seed=spec.plan.seed,
-        n_trees=n_trees,
-        trees_at_once=4,
-        on_progress=lambda done: None,
-        stopwatch=Stopwatch(),
-    )
+    groups, bins = [], make_bins()
+    for trees in tree_groups(n_trees, trees_at_once=4):
+        table = grow_trees(engine, spec.rules, seed=spec.plan.seed, trees=trees)
+        groups.append(finish_group(engine, trees, table, bins))
+    grown = join_groups(groups)
     seconds = time.process_time() - before, time.perf_counter() - start
     return digest(grown), *seconds
 

@@ -65,8 +65,7 @@ class Trained:
     @property
     def n_trees(self) -> int:
         """Trees of all leaf sizes."""
-        n_trees: int = self.plan.growth["n_trees"]
-        return n_trees * len(self.plan.leaf_sizes)
+        return self.plan.growth.n_trees * len(self.plan.leaf_sizes)
 
 
 class VariantCurves(CurveEffects):
@@ -154,13 +153,13 @@ def other_basis(trained: Trained, n_functions: int) -> FittedCorrection:
 
 def one_leaf_size(trained: Trained, size: int) -> FittedCorrection:
     """All trees with leaves of one size."""
-    growth = {**trained.plan.growth, "n_trees": trained.n_trees}
+    growth = replace(trained.plan.growth, n_trees=trained.n_trees)
     return sieve(trained, leaf_sizes=(size,), growth=growth)
 
 
 def dishonest(trained: Trained) -> FittedCorrection:
     """Leaves filled by the rows that grew them."""
-    return sieve(trained, growth={**trained.plan.growth, "honesty": "none"})
+    return sieve(trained, growth=replace(trained.plan.growth, honesty="none"))
 
 
 def not_cross_fitted(trained: Trained) -> FittedCorrection:
@@ -222,7 +221,7 @@ SIEVE_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
 def kernel_form(trained: Trained, correction: str = "stabilized", **other: Any) -> FittedCorrection:
     """A kernel correction with other parameters of the plan."""
     kind = CORRECTIONS[correction]
-    growth = {**trained.plan.growth, "n_trees": trained.n_trees // len(kind.leaf_sizes)}
+    growth = replace(trained.plan.growth, n_trees=trained.n_trees // len(kind.leaf_sizes))
     plan = replace(trained.plan, leaf_sizes=kind.leaf_sizes, growth=growth, **other)
     return kind.fit(trained.rows, trained.outcome, plan)
 
@@ -270,10 +269,10 @@ def mean_curves(trained: Trained, said: Array) -> FittedCorrection:
     rows, plan = trained.rows, trained.plan
     curves = trained.outcome.curves_out_of_fold(rows.X, plan.grid) + said
     curves = curves.astype(CHANNEL_DTYPE)
-    growth = {**plan.growth, "n_trees": trained.n_trees}
+    growth = replace(plan.growth, n_trees=trained.n_trees)
     settings = KernelSettings(growth=growth, seed=plan.seed)
     forest = grow_curves(rows, curves, curves, plan.grid, settings, settings.leaf_sizes[0])
-    return replace(no_correction(), correction=PublishedCorrection(plan.grid, forest.forest_))
+    return replace(no_correction(), correction=PublishedCorrection(plan.grid, forest.forest))
 
 
 KERNEL_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {

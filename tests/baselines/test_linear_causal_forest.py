@@ -125,7 +125,7 @@ def test_few_features_are_all_tried_and_many_are_drawn():
     for n_features, expected in ((4, 4), (100, 30)):
         X, dose = rng.normal(size=(60, n_features)), rng.normal(size=60)
         model = LinearCausalForest(n_trees=40).fit(X, dose, treatment=dose)
-        assert model.forest_.mtry == expected
+        assert model.forest_.settings.mtry == expected
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from doseforest.doses.grids import default_grid
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.corrections.kernel_curves import kernel_ratio
 from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_curves
 from doseforest.estimator.corrections.published_kernels import doubly_robust_curves, fit_published
@@ -19,7 +20,7 @@ from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
 
 N_ROWS = 1200
 SETTINGS = KernelSettings(
-    leaf_sizes=(20, 100), growth={"n_trees": 30, "sample_fraction": 0.7, "n_jobs": 1}
+    leaf_sizes=(20, 100), growth=GrowthSettings(n_trees=30, sample_fraction=0.7)
 )
 
 
@@ -51,7 +52,7 @@ def draw(seed=0, levels=None, n=N_ROWS):
     X = rng.uniform(-1, 1, (n, 3))
     dose = rng.uniform(0, 2, n) if levels is None else rng.choice(levels, n)
     y = true_mean(dose[:, None], X)[:, 0] + rng.normal(size=n)
-    return check_training(X, y, dose)
+    return check_training(X, y, dose).binned()
 
 
 def given_outcome(rows, function):
@@ -127,7 +128,7 @@ def test_levels_get_the_weighted_means_of_their_own_rows():
     near = forest.forest_weights(rows.X[:50]).toarray()
     at_level = (rows.dose[:, None] == levels) * r[:, None]
     expected = (near @ (at_level * residual[:, None])) / (near @ at_level)
-    ratio = kernel_ratio(forest.forest_.average(rows.X[:50]), forest.forest_.fallback, 0.0)
+    ratio = kernel_ratio(forest.forest.average(rows.X[:50]), forest.forest.fallback, 0.0)
     np.testing.assert_allclose(ratio, expected, rtol=1e-4, atol=1e-4)  # leaves sum in float32
 
 
@@ -201,7 +202,7 @@ class TestFittedCorrections:
 
     def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads(self, fit):
         rows, new = draw(), units()
-        threaded = replace(SETTINGS, growth={**SETTINGS.growth, "n_jobs": 2})
+        threaded = replace(SETTINGS, growth=replace(SETTINGS.growth, n_threads=2))
         curves = []
         for settings, n_threads in ((SETTINGS, 1), (threaded, 2)):
             outcome, fitted = fit(rows, settings=settings)
@@ -227,12 +228,10 @@ class TestFittedCorrections:
 
 def test_rows_that_grow_do_not_fill_leaves():
     rows = draw()
-    half = replace(rows, grows=np.arange(N_ROWS) % 2 == 0)
+    half = rows.growing_on(np.arange(N_ROWS) % 2 == 0)
     other = replace(half, y=np.where(half.grows, -half.y, half.y))
     outcome = given_outcome(rows, true_mean)
-    stumps = replace(
-        SETTINGS, growth={"n_trees": 5, "max_depth": 0, "honesty": "none", "n_jobs": 1}
-    )
+    stumps = replace(SETTINGS, growth=GrowthSettings(n_trees=5, max_depth=0, honesty="none"))
     grid, new = default_grid(rows.dose, 10), units()
     flat = np.full((N_ROWS, 10), 0.5)
     means = [

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest.doses.bases.dose_basis import Indicators
 from doseforest.doses.bases.polynomials import Legendre
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.corrections.moments import SieveSolve, moment_channels
 from doseforest.estimator.corrections.orthogonal import OrthogonalSettings, fit_orthogonal
 from doseforest.estimator.corrections.projection import fit_projection
@@ -54,11 +55,14 @@ def corrected(x, t, y, *, outcome, treatment, seed=0, n_threads=1, grows=None, *
     if grows is not None:
         rows, folds = rows.growing_on(grows), np.where(grows, folds, -1)
     fitted_outcome = cross_fit_outcome(member_fit(outcome), x, t, y, folds[None])
-    growth = {"n_trees": 20, "sample_fraction": 0.7, "n_jobs": n_threads, "progress": False}
-    if grows is not None:
-        growth["honesty"] = "none"
+    growth = GrowthSettings(
+        n_trees=20,
+        sample_fraction=0.7,
+        honesty="tree" if grows is None else "none",
+        n_threads=n_threads,
+    )
     fitted = fit_orthogonal(
-        rows,
+        rows.binned(),
         fitted_outcome,
         Legendre(7).fit(t),
         OrthogonalSettings(
@@ -129,9 +133,9 @@ def test_the_penalty_on_a_point_mass_counts_the_rows_that_have_it():
     rows = check_training(x, y, t)
     folds = draw_folds(rows.ids, 4, 0)
     outcome = cross_fit_outcome(member_fit(DummyRegressor()), x, t, y, folds[None])
-    growth = {"n_trees": 20, "sample_fraction": 0.7, "n_jobs": 1, "progress": False}
+    growth = GrowthSettings(n_trees=20, sample_fraction=0.7)
     basis = Legendre(4, masses=(0.0,)).fit(t)
-    fitted = fit_orthogonal(rows, outcome, basis, OrthogonalSettings(growth=growth))
+    fitted = fit_orthogonal(rows.binned(), outcome, basis, OrthogonalSettings(growth=growth))
     added = fitted.added.curves(np.array([1.0, 5.0]))
     assert np.corrcoef(added[:, 1] - added[:, 0], slope)[0, 1] > 0.9
     # Units that cannot have 0 bring nothing to its moments. A penalty in rows of all doses would be

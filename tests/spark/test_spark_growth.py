@@ -78,7 +78,8 @@ def grow_on_spark(session, forest, given, *, n_partitions, mode, task_bytes=2**2
     inputs = check_inputs(
         **given, statistic=recipe, categorical_features=forest.categorical_features
     )
-    plan = forest._plan()
+    settings = forest._settings()
+    plan = settings.plan
     statistic = recipe.lay_out(
         StatisticRows(
             values=inputs.curves,
@@ -120,7 +121,7 @@ def grow_on_spark(session, forest, given, *, n_partitions, mode, task_bytes=2**2
         ),
         plan=plan,
         n_bins=bins.n_bins,
-        mtry=forest._mtry(bins.n_features),
+        mtry=settings.features_of_split(bins.n_features),
         mtry_per_tree=forest.mtry_scope == "tree",
         categorical=_marks(categories_of(inputs.table), bins.n_features),
     )

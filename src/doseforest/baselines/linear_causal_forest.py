@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.machine import thread_count
 from doseforest.baselines.baseline import Baseline
 from doseforest.baselines.baseline_inputs import drawn_seed, require_int, training_rows
 from doseforest.doses.curve_effects import dose_table
 from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.engine.growth.binned_rows import BinnedRows, bin_array
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.engine.leaves.leaf_curves import RidgeMoments
 from doseforest.engine.splits.score_splits import SplitByScores
 from doseforest.estimator.corrections.moments import moment_channels
@@ -67,7 +71,7 @@ class LinearCausalForest(Baseline):
 
     Attributes
     ----------
-    forest_ : CurveForest
+    forest_ : GrownForest
         The causal forest: its curves are level and slope of a unit's residuals.
     residuals_ : Residuals
         Of the training rows.
@@ -84,6 +88,11 @@ class LinearCausalForest(Baseline):
     >>> model.slopes([[-0.5, 0.0], [0.5, 0.0]]).round()
     array([1., 3.])
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: CurveForest._parameter_constraints[name]
+        for name in ("n_trees", "min_node_size", "min_child_fraction", "sample_fraction", "mtry")
+    }
 
     def __init__(
         self,
@@ -126,19 +135,21 @@ class LinearCausalForest(Baseline):
         LinearCausalForest
             The same object, fitted.
         """
+        self._validate_params()
         rows = training_rows(X, y, treatment)
         dose = rows.dose[:, 0]
         require_int("n_folds", self.n_folds, 2, len(dose))
         self._seed = drawn_seed(self.random_state)
-        mean_outcome = self._mean(self.outcome_model, rows.features, rows.outcome, stage=1)
-        mean_dose = self._mean(self.treatment_model, rows.features, dose, stage=2)
+        in_bins = bin_array(rows.features, n_threads=thread_count(self.n_jobs))
+        mean_outcome = self._mean(self.outcome_model, in_bins, rows.features, rows.outcome, stage=1)
+        mean_dose = self._mean(self.treatment_model, in_bins, rows.features, dose, stage=2)
         self.residuals_ = Residuals(rows.outcome - mean_outcome, dose - mean_dose)
-        forest = self._forest(rows.features.shape[1], stage=0)
-        forest.set_params(
+        settings = replace(
+            self._growth(in_bins.n_features, stage=0),
             statistic=SplitByScores(LEVEL_AND_SLOPE, SLOPE_ALONE),
             leaf_curve=RidgeMoments(LEVEL_AND_SLOPE),
         )
-        self.forest_ = forest.fit(rows.features, line_moments(self.residuals_))
+        self.forest_ = grow_forest(in_bins, line_moments(self.residuals_), settings)
         self._keep(rows.features.shape[1], rows.names, rows.dose)
         self.level_ = float(np.mean(rows.outcome - self.slopes(rows.features) * dose))
         return self
@@ -157,7 +168,7 @@ class LinearCausalForest(Baseline):
             The slopes.
         """
         features = self._units(X)
-        slopes: FloatArray = self.forest_.predict(features)[:, 1]
+        slopes: FloatArray = self.forest_.forest.predict(features, n_jobs=self.n_jobs)[:, 1]
         return slopes
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
@@ -165,27 +176,28 @@ class LinearCausalForest(Baseline):
         slopes = self.slopes(X)
         return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
 
-    def _mean(self, model: Any, X: FloatArray, values: FloatArray, stage: int) -> FloatArray:
+    def _mean(
+        self, model: Any, in_bins: BinnedRows, X: FloatArray, values: FloatArray, stage: int
+    ) -> FloatArray:
         """What the features predict, from nothing that has seen the row."""
         if model is None:
-            forest = self._forest(X.shape[1], stage).fit(X, values)
-            return forest.predict_oob(X)
+            grown = grow_forest(in_bins, values[:, None], self._growth(X.shape[1], stage))
+            return grown.predict_oob(in_bins.table)[:, 0]
         folds = KFold(self.n_folds, shuffle=True, random_state=self._seed)
         predicted: FloatArray = cross_val_predict(clone(model), X, values, cv=folds)
         return predicted
 
-    def _forest(self, n_features: int, stage: int) -> CurveForest:
-        """An honest forest, with a seed for each stage."""
+    def _growth(self, n_features: int, stage: int) -> GrowthSettings:
+        """Growth of an honest forest, with a seed for each stage."""
         usual = min(int(np.ceil(np.sqrt(n_features) + 20)), n_features)
-        return CurveForest(
-            self.n_trees,
+        return GrowthSettings(
+            n_trees=self.n_trees,
             min_node_size=self.min_node_size,
             min_child_fraction=self.min_child_fraction,
             sample_fraction=self.sample_fraction,
             mtry=usual if self.mtry is None else self.mtry,
-            n_jobs=self.n_jobs,
-            progress=False,
-            random_state=3 * self._seed + stage,
+            n_threads=thread_count(self.n_jobs),
+            seed=sampling_seed(3 * self._seed + stage),
         )
 
 

@@ -118,6 +118,11 @@ class _Source:
         largest = np.zeros(self.columns.shape[1])
         for rows in self.blocks():
             np.maximum(largest, np.abs(self.values(rows)).max(axis=0), out=largest)
+        if not np.isfinite(largest).all():  # what models made of checked rows
+            raise ValueError(
+                "What forests split by and fill leaves with must be finite numbers. "
+                f"Got {largest[~np.isfinite(largest)][0]} from an outcome or treatment model."
+            )
         return largest
 
 

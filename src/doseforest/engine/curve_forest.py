@@ -15,29 +15,23 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.base.machine import thread_count
-from doseforest.base.progress import ProgressBar
-from doseforest.base.stopwatch import Stopwatch
-from doseforest.data.binning import MAX_BINS, fit_bins
-from doseforest.data.exact_grid import exact_channels
-from doseforest.data.feature_table import BlockSource, Categories, categories_of
-from doseforest.data.sampling import HONESTY_CODES, Honesty, SamplingPlan
+from doseforest.data.binning import MAX_BINS
+from doseforest.data.feature_table import BlockSource, categories_of
+from doseforest.data.sampling import HONESTY_CODES, Honesty
 from doseforest.engine.forest import Forest
-from doseforest.engine.growth.forest_builder import build_trees
-from doseforest.engine.growth.grower import StopRules
+from doseforest.engine.grow_forest import grow_forest, growth_memory
+from doseforest.engine.growth.binned_rows import bin_rows
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.growth.growth_inputs import GrowthInputs, check_inputs
-from doseforest.engine.growth.local_engine import LocalEngine
-from doseforest.engine.growth.memory import MemoryPlan, memory_need, plan_memory
-from doseforest.engine.leaves.forest_weights import forest_weights
 from doseforest.engine.leaves.leaf_curves import LeafCurve, MeanCurve
-from doseforest.engine.leaves.leaf_sums import LeafRows
 from doseforest.engine.look_inside.forest_views import ForestViews
 from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.engine.splits.guards import TreatmentGuard
 from doseforest.engine.splits.mean_splits import SplitByMeans
 from doseforest.engine.splits.positivity import Positivity
-from doseforest.engine.splits.split_statistics import SplitRecipe, StatisticRows
+from doseforest.engine.splits.split_statistics import SplitRecipe
 
 
 class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -314,6 +308,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         """
         self._validate_params()
         self._check_instances()
+        settings = self._settings()
         recipe = SplitByMeans() if self.statistic is None else self.statistic
         inputs = check_inputs(
             X,
@@ -330,101 +325,36 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             statistic=recipe,
             categorical_features=self.categorical_features,
         )
-        leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
-        self._check_rules(inputs, leaf_curve)
-        plan = self._plan()
-        n_threads = thread_count(self.n_jobs)
-        memory = self._memory_plan(inputs, recipe, plan, n_threads)
-
-        table, weights = inputs.table, inputs.weights
-        categories = categories_of(table)
-        statistic = recipe.lay_out(
-            StatisticRows(
-                values=inputs.curves,
-                doses=inputs.doses,
-                quadrature=inputs.quadrature,
-                distance=self.distance,
-                weights=weights,
-                spread=inputs.spread,
-                zeta=float(self.zeta),
-                positivity=self.positivity,
-            )
-        )
-        guard = None
-        if self.guard is not None:
-            guard = self.guard.fit(inputs.treatment, inputs.doses, weights)
-        rules = StopRules(
-            min_node_size=int(self.min_node_size),
-            min_info_gain=float(self.min_info_gain),
-            max_depth=None if self.max_depth is None else int(self.max_depth),
-            min_child_fraction=float(self.min_child_fraction),
-            noise_per_row=statistic.noise_per_row,
-        )
-        feature_bins = fit_bins(
-            table,
+        settings.features_of_split(inputs.table.n_features)
+        self._check_rules(inputs)
+        self._check_memory(settings, inputs)
+        rows = bin_rows(
+            inputs.table,
             max_bins=int(self.max_bins),
-            weights=weights,
+            weights=inputs.weights,
             row_ids=inputs.row_ids,
-            seed=plan.seed,
-        )
-        rows = LeafRows(
-            bins=feature_bins.transform(table, n_threads),
-            n_bins=feature_bins.n_bins,
-            channels=exact_channels(inputs.leaf_channels, weights=weights, pad=False),
-            weights=weights,
             sampling_ids=inputs.sampling_ids,
-            categorical=_marks(categories, table.n_features),
-        )
-        engine = LocalEngine(
-            rows,
-            statistic,
-            rules,
-            plan,
-            mtry=self._mtry(table.n_features),
-            mtry_per_tree=self.mtry_scope == "tree",
-            n_threads=n_threads,
-            histogram_bytes=memory.histogram_bytes,
             grows=inputs.grows,
-            guard=guard,
+            seed=settings.seed,
+            n_threads=settings.n_threads,
         )
-        fills = None if inputs.grows is None else ~inputs.grows
-        stopwatch = Stopwatch()
-        with ProgressBar(self.n_trees, "growing", "tree", self.progress) as bar:
-            grown = build_trees(
-                engine,
-                rules,
-                feature_bins,
-                seed=plan.seed,
-                n_trees=int(self.n_trees),
-                trees_at_once=memory.trees_at_once,
-                on_progress=bar.advance,
-                stopwatch=stopwatch,
-            )
-        self.seconds_ = stopwatch.seconds
-        self.forest_ = Forest(
-            nodes=grown.nodes,
-            gains=grown.gains,
-            roots=grown.roots,
-            leaf_sums=grown.leaf_sums,
-            leaf_weights=grown.leaf_weights,
-            fallback=(rows if fills is None else rows.where(fills)).mean(),
-            plan=plan,
-            leaf_curve=leaf_curve,
-            n_features=table.n_features,
-            n_training_rows=table.n_rows,
-            feature_names=table.names,
-            doses=None if inputs.doses is None else tuple(inputs.doses.tolist()),
-            categories=categories,
-            category_sets=grown.category_sets,
+        self._grown = grow_forest(
+            rows,
+            inputs.curves,
+            settings,
+            leaf_channels=inputs.leaf_channels,
+            doses=inputs.doses,
+            quadrature=inputs.quadrature,
+            spread=inputs.spread,
+            treatment=inputs.treatment,
         )
-        self.n_features_in_ = table.n_features
-        if table.names is not None:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
+        self.seconds_, self.forest_ = self._grown.seconds, self._grown.forest
+        self.n_features_in_ = rows.n_features
+        if rows.table.names is not None:
+            self.feature_names_in_ = np.array(rows.table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         self._one_dimensional = np.asarray(y).ndim == 1 and leaf_channels is None
-        self._training = rows
-        self._fills = fills
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -458,9 +388,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             `UnseenRowsWarning`.
         """
         check_is_fitted(self)
-        table, ids = self._training_table(X)
-        curves = self.forest_.predict_oob(table, row_ids=ids, n_jobs=self.n_jobs)
-        return self._shaped(curves)
+        return self._shaped(self._grown.predict_oob(self._training_table(X)))
 
     def average_oob(self, X: Any) -> FloatArray:
         """Average the leaf channels of the training rows over the trees that did not see them.
@@ -476,8 +404,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             The averages, of which ``leaf_curve`` makes curves.
         """
         check_is_fitted(self)
-        table, ids = self._training_table(X)
-        return self.forest_.average_oob(table, row_ids=ids, n_jobs=self.n_jobs)
+        return self._grown.average_oob(self._training_table(X))
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of each row in each tree.
@@ -511,13 +438,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             The weights; each line adds up to 1.
         """
         check_is_fitted(self)
-        filling = self._training if self._fills is None else self._training.where(self._fills)
-        weights = forest_weights(self.forest_, filling, self.apply(X), thread_count(self.n_jobs))
-        if self._fills is None:
-            return weights
-        columns = np.flatnonzero(self._fills)[weights.indices]
-        shape = (weights.shape[0], len(self._fills))
-        return sparse.csr_array((weights.data, columns, weights.indptr), shape=shape)
+        return self._grown.forest_weights(X)
 
     def save(self, path: str | Path) -> None:
         """Write the forest to one file, which `doseforest.load_forest` reads.
@@ -535,66 +456,56 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         return self.forest_
 
-    def _training_table(self, X: Any) -> tuple[BlockSource, IntArray]:
-        table, ids = self.forest_.checked_table(X), self._training.sampling_ids
-        if table.n_rows != len(ids):
+    def _training_table(self, X: Any) -> BlockSource:
+        table, n_rows = self.forest_.checked_table(X), self.forest_.n_training_rows
+        if table.n_rows != n_rows:
             raise ValueError(
-                f"The 'X' parameter must be the training table ({len(ids)} rows). "
+                f"The 'X' parameter must be the training table ({n_rows} rows). "
                 f"Got {table.n_rows} rows instead."
             )
-        return table, ids
+        return table
 
     def _shaped(self, curves: FloatArray) -> FloatArray:
         return curves[:, 0] if self._one_dimensional else curves
 
-    def _plan(self) -> SamplingPlan:
-        seed = int(check_random_state(self.random_state).randint(0, 2**62, dtype=np.int64))
-        return SamplingPlan(
-            seed=seed,
-            fraction=float(self.sample_fraction),
-            bootstrap=self.sampling == "bootstrap",
-            honesty=self.honesty,
-            growth_fraction=float(self.honesty_fraction),
+    def _settings(self) -> GrowthSettings:
+        seed = check_random_state(self.random_state).randint(0, 2**62, dtype=np.int64)
+        return GrowthSettings(
+            n_trees=int(self.n_trees),
+            distance=self.distance,
+            statistic=self.statistic,
+            guard=self.guard,
+            min_node_size=int(self.min_node_size),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
+            min_info_gain=float(self.min_info_gain),
+            min_child_fraction=float(self.min_child_fraction),
+            mtry=self.mtry,
+            mtry_scope=self.mtry_scope,
+            sampling=self.sampling,
+            sample_fraction=float(self.sample_fraction),
             bag_size=int(self.bag_size),
+            honesty=self.honesty,
+            honesty_fraction=float(self.honesty_fraction),
+            zeta=float(self.zeta),
+            positivity=self.positivity,
+            leaf_curve=self.leaf_curve,
+            n_threads=thread_count(self.n_jobs),
+            memory_limit=None if self.memory_limit is None else int(self.memory_limit),
+            progress=self.progress,
+            seed=int(seed),
         )
 
-    def _mtry(self, n_features: int) -> int:
-        if self.mtry is None:
-            return n_features
-        if isinstance(self.mtry, str):
-            return max(1, int(np.sqrt(n_features)))
-        if isinstance(self.mtry, Integral):
-            if self.mtry > n_features:
-                raise ValueError(
-                    f"The 'mtry' parameter of CurveForest must be at most the number of features "
-                    f"({n_features}). Got {self.mtry} instead."
-                )
-            return int(self.mtry)
-        return max(1, round(float(self.mtry) * n_features))
-
-    def _memory_plan(
-        self, inputs: GrowthInputs, recipe: SplitRecipe, plan: SamplingPlan, n_threads: int
-    ) -> MemoryPlan:
-        extra = (inputs.weights is not None) + 2 * (self.zeta > 0)
-        if self.guard is not None:
-            extra += self.guard.n_channels(0 if inputs.doses is None else len(inputs.doses))
+    def _check_memory(self, settings: GrowthSettings, inputs: GrowthInputs) -> None:
         categories = categories_of(inputs.table)
-        need = memory_need(
+        growth_memory(
+            settings,
             n_rows=inputs.n_rows,
             n_features=inputs.table.n_features,
-            n_channels=recipe.n_channels(inputs.curves.shape[1]) + extra,
+            n_columns=inputs.curves.shape[1],
             n_leaf_channels=inputs.leaf_channels.shape[1],
-            n_trees=int(self.n_trees),
-            min_node_size=int(self.min_node_size),
-            plan=plan,
+            n_doses=0 if inputs.doses is None else len(inputs.doses),
+            weighted=inputs.weights is not None,
             most_categories=max(map(len, categories.values())) if categories else None,
-        )
-        return plan_memory(
-            need,
-            memory_limit=None if self.memory_limit is None else int(self.memory_limit),
-            n_trees=int(self.n_trees),
-            tree_rows=plan.rows_per_tree(inputs.n_rows),
-            n_threads=n_threads,
         )
 
     def _check_instances(self) -> None:
@@ -606,9 +517,9 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
                     f"Got the class {given.__name__} instead."
                 )
 
-    def _check_rules(self, inputs: GrowthInputs, leaf_curve: LeafCurve) -> None:
+    def _check_rules(self, inputs: GrowthInputs) -> None:
         """Check what no single parameter can tell."""
-        self._mtry(inputs.table.n_features)
+        leaf_curve = MeanCurve() if self.leaf_curve is None else self.leaf_curve
         leaf_curve.check_width(inputs.leaf_channels.shape[1])
         if self.bag_size > 1 and self.sampling == "subsample" and self.sample_fraction > 0.5:
             raise ValueError(
@@ -642,12 +553,3 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         tags.input_tags.allow_nan = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _marks(categories: Categories, n_features: int) -> NDArray[np.uint8] | None:
-    """Return 1 for each categorical feature; None where there is none."""
-    if not categories:
-        return None
-    marks = np.zeros(n_features, np.uint8)
-    marks[list(categories)] = 1
-    return marks

@@ -210,16 +210,20 @@ class Forest(ForestViews):
                 f"The 'row_ids' parameter must have one id per row of X ({table.n_rows}). "
                 f"Got shape {ids.shape} instead."
             )
-        averages, n_trees = self._average(
+        return self.averages_without(
             table, np.ascontiguousarray(ids, ID_DTYPE), thread_count(n_jobs)
         )
+
+    def averages_without(self, table: BlockSource, row_ids: IntArray, n_threads: int) -> FloatArray:
+        """`average_oob` of rows that are checked, with the ids that they were drawn by."""
+        averages, n_trees = self._average(table, row_ids, n_threads)
         n_without = int((n_trees == 0).sum())
         if n_without:
             warnings.warn(
                 f"{n_without} of {table.n_rows} rows have no filled tree that has not seen them "
                 "and get the overall mean. Raise 'n_trees' or lower 'sample_fraction'.",
                 UnseenRowsWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return averages
 

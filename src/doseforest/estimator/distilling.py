@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.machine import thread_count
+from doseforest.data.categories import learn_categories
+from doseforest.data.checks import checked_row_ids, checked_weights
+from doseforest.data.feature_table import as_table
 from doseforest.doses.vectors import dose_columns, grid_of, is_record
-from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.engine.growth.binned_rows import bin_rows
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 
 SAMPLE_FRACTION = 0.7
+MAX_BINS = 64
 
 
 def distill(
@@ -58,19 +65,31 @@ def distill_curves(
     n_jobs: int | None = None,
 ) -> DistilledForest:
     """Grow a forest on any curves of units over a grid of doses, with the baseline in it."""
-    forest = CurveForest(
+    settings = GrowthSettings(
         n_trees=n_trees,
         min_node_size=min_node_size,
         honesty="none",  # the curves carry no noise of their own
         sample_fraction=SAMPLE_FRACTION,
-        categorical_features=categorical_features,
-        random_state=seed,
-        n_jobs=n_jobs,
-    ).fit(X, curves, doses=None if is_record(grid) else grid, sample_weight=weights)
+        n_threads=thread_count(n_jobs),
+        progress=None,
+        seed=sampling_seed(seed),
+    )
+    table = learn_categories(as_table(X, with_categories=True), categorical_features)
+    ids = checked_row_ids(None, table.n_rows)
+    rows = bin_rows(
+        table,
+        max_bins=MAX_BINS,
+        weights=checked_weights(weights, table.n_rows),
+        row_ids=ids,
+        sampling_ids=ids,
+        seed=settings.seed,
+        n_threads=settings.n_threads,
+    )
+    grown = grow_forest(rows, curves, settings, doses=None if is_record(grid) else grid)
     exact = _effects(curves, grid, baseline)
-    lost = _effects(forest.predict_oob(X), grid, baseline) - exact
+    lost = _effects(grown.predict_oob(table), grid, baseline) - exact
     return DistilledForest(
-        forest=forest.forest_,
+        forest=grown.forest,
         baseline=baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
         spread=float(exact.std()),

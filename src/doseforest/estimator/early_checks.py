@@ -60,8 +60,8 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
 
 def warn_of_few_trees(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
     """Warn where some rows will be in every tree of a forest: nothing judges their correction."""
-    n_trees, n_forests = plan.growth["n_trees"], len(plan.leaf_sizes)
-    n_unseen = rows.n_rows * plan.growth["sample_fraction"] ** n_trees
+    n_trees, n_forests = plan.growth.n_trees, len(plan.leaf_sizes)
+    n_unseen = rows.n_rows * plan.growth.sample_fraction**n_trees
     if forest.correction not in ("none", "paper") and n_unseen >= 1:
         warnings.warn(
             f"About {n_unseen:.0f} of {rows.n_rows} rows are in every tree, so that the correction "

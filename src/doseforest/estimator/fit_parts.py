@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.estimator.chosen_bandwidths import choose_bandwidth
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_growth import KernelSettings
@@ -29,29 +29,26 @@ CorrectionFit = Callable[[TrainingRows, CrossFittedOutcome, FitPlan], FittedCorr
 
 
 def fit_parts(rows: TrainingRows, correction: str, plan: FitPlan) -> tuple[TrainedPart, ...]:
-    """Fit every part of a forest."""
-    return tuple(
-        _fit_part(own, folds, CORRECTIONS[correction].fit, plan)
-        for own, folds in draw_parts(rows, plan)
-    )
-
-
-def _fit_part(
-    rows: TrainingRows, folds: IntArray, correct: CorrectionFit, plan: FitPlan
-) -> TrainedPart:
-    with plan.stopwatch("nuisances"):
-        outcome = cross_fit_outcome(
-            plan.fit_outcome,
-            rows.X,
-            rows.dose,
-            rows.y,
-            folds,
-            weights=rows.weights,
-            seed=plan.seed,
-            n_threads=plan.n_threads,
-            on_progress=plan.on_progress,
-        )
-    return TrainedPart(rows, outcome, correct(rows, outcome, plan))
+    """Fit every part of a forest, on rows that are binned once for all of them."""
+    correct = CORRECTIONS[correction].fit
+    if plan.paper is None:  # whose trees have a sample of their own
+        rows = rows.binned(plan.max_bins, seed=plan.seed, n_threads=plan.n_threads)
+    parts = []
+    for drawn, folds in draw_parts(rows, plan):
+        with plan.stopwatch("nuisances"):
+            outcome = cross_fit_outcome(
+                plan.fit_outcome,
+                drawn.X,
+                drawn.dose,
+                drawn.y,
+                folds,
+                weights=drawn.weights,
+                seed=plan.seed,
+                n_threads=plan.n_threads,
+                on_progress=plan.on_progress,
+            )
+        parts.append(TrainedPart(drawn, outcome, correct(drawn, outcome, plan)))
+    return tuple(parts)
 
 
 def _orthogonal(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> FittedCorrection:
@@ -115,6 +112,7 @@ def _paper(rows: TrainingRows, outcome: CrossFittedOutcome, plan: FitPlan) -> Fi
         min_info_gain=plan.paper.min_info_gain,
         leaf_size=plan.leaf_sizes[0],
         growth=plan.growth,
+        max_bins=plan.max_bins,
         seed=plan.seed,
     )
     return fit_paper(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from doseforest.doses.boxes import has_levels
 from doseforest.doses.grids import FEW_LEVELS, dose_sample
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.vectors import dose_columns, is_record, n_components
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.honest_split import draw_honest_split
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
@@ -53,7 +54,8 @@ class FitPlan:
     n_rounds: int
     treatment_model: Any
     distance: Any
-    growth: Mapping[str, Any]  # parameters of `CurveForest`
+    growth: GrowthSettings  # what all forests share
+    max_bins: int  # of a number
     n_folds: int
     n_repeats: int
     swap: bool

@@ -31,6 +31,7 @@ from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.vectors import is_record, plain_dose, plain_doses
 from doseforest.engine.forest import UnseenRowsWarning
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.estimator import unit_support
 from doseforest.estimator.answer_frames import EstimatorOutput
@@ -686,7 +687,7 @@ class GeneralizedCausalForest(
         sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
         fit_outcome: MemberFit = member_fit(self.outcome_model)
         counts = rows.category_counts()
-        honesty = "none" if self.honesty == "swap" else self.honesty
+        n_threads = thread_count(self.n_jobs)
         return FitPlan(
             fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
             basis=fit_basis(self.basis, rows),
@@ -700,24 +701,22 @@ class GeneralizedCausalForest(
             n_rounds=1 if self.honesty == "swap" else int(self.n_rounds),
             treatment_model=self.treatment_model,
             distance=self.distance,
-            growth={
-                "n_trees": max(1, round(self.n_trees / kind.n_sizes(sizes))),
-                "sample_fraction": float(self.sample_fraction),
-                "honesty": honesty,
-                "honesty_fraction": float(self.honesty_fraction),
-                "mtry": self.mtry,
-                "max_bins": int(self.max_bins),
-                "categorical_features": list(rows.category_counts(rows.effect_columns)),
-                "n_jobs": self.n_jobs,
-                "memory_limit": self.memory_limit,
-                "progress": False,
-            },
+            growth=GrowthSettings(
+                n_trees=max(1, round(self.n_trees / kind.n_sizes(sizes))),
+                sample_fraction=float(self.sample_fraction),
+                honesty="none" if self.honesty == "swap" else self.honesty,
+                honesty_fraction=float(self.honesty_fraction),
+                mtry=self.mtry,
+                n_threads=n_threads,
+                memory_limit=None if self.memory_limit is None else int(self.memory_limit),
+            ),
+            max_bins=int(self.max_bins),
             n_folds=int(self.n_folds),
             n_repeats=int(self.n_repeats),
             swap=self.honesty == "swap",
             paper=paper_rules(self, baseline),
             seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
-            n_threads=thread_count(self.n_jobs),
+            n_threads=n_threads,
         )
 
     def _leaf_sizes(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from doseforest.data.feature_places import feature_places
 from doseforest.data.feature_table import ArrayTable, Categories, as_table, categories_of
 from doseforest.data.row_blocks import LEAF_WEIGHTS, RowBlock
 from doseforest.doses.vectors import MAX_COMPONENTS, vectors
+from doseforest.engine.growth.binned_rows import BinnedRows, bin_array
 
 FEWEST_ROWS = 40  # below this, folds of boosting have nothing to split
 
@@ -44,6 +45,7 @@ class TrainingRows:
     grows: NDArray[np.bool_] | None = None  # (n_rows,) rows for nuisances and growth; others fill
     categories: Categories = field(default_factory=dict)  # labels of the features that hold codes
     given: NDArray[np.bool_] | None = None  # which of the rows given these are; None: all
+    in_bins: BinnedRows | None = None  # what trees split on; None until `binned`
 
     @property
     def n_rows(self) -> int:
@@ -80,7 +82,29 @@ class TrainingRows:
 
     def growing_on(self, grows: NDArray[np.bool_]) -> TrainingRows:
         """Return the same rows, some for nuisances and growth, the others for leaves."""
-        return replace(self, grows=grows)
+        in_bins = None if self.in_bins is None else replace(self.in_bins, grows=grows)
+        return replace(self, grows=grows, in_bins=in_bins)
+
+    def binned(self, max_bins: int = 64, *, seed: int = 0, n_threads: int = 1) -> TrainingRows:
+        """Return the same rows with what trees split on in bins, for all forests of a fit."""
+        in_bins = bin_array(
+            self.effect_features,
+            categorical=list(self.category_counts(self.effect_columns)),
+            max_bins=max_bins,
+            weights=self.weights,
+            groups=self.ids,
+            grows=self.grows,
+            seed=seed,
+            n_threads=n_threads,
+        )
+        return replace(self, in_bins=in_bins)
+
+    @property
+    def split_rows(self) -> BinnedRows:
+        """What trees split on, in bins, with the weights and halves of these rows."""
+        if self.in_bins is None:
+            raise RuntimeError("Rows must be binned before a forest is grown on them.")
+        return self.in_bins
 
     def where(self, kept: NDArray[np.bool_]) -> TrainingRows:
         """Some of the rows, as a sample of their own."""
@@ -94,6 +118,7 @@ class TrainingRows:
             ids=self.ids[kept],
             grows=None,
             given=None,
+            in_bins=None,
         )
 
     @property

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.binning import FeatureBins
 from doseforest.data.feature_table import Categories
 from doseforest.engine.forest import Forest
-from doseforest.engine.growth.forest_builder import build_trees
+from doseforest.engine.growth.forest_builder import finish_group, join_groups, tree_groups
 from doseforest.engine.growth.frontier import root_frontier
 from doseforest.engine.growth.grower import StopRules, grow_below
 from doseforest.engine.growth.node_table import NodeTable
@@ -51,17 +50,12 @@ def grow_forest(
         mode=mode,
         limits=GrowthLimits() if limits is None else limits,
     )
-    grown = build_trees(
-        engine,
-        spec.rules,
-        bins,
-        seed=spec.plan.seed,
-        n_trees=n_trees,
-        trees_at_once=_trees_at_once(spec, len(fallback), n_rows, most_rows),
-        on_progress=on_progress,
-        stopwatch=Stopwatch(),
-        grow=_grow_group,
-    )
+    groups = []
+    for trees in tree_groups(n_trees, _trees_at_once(spec, len(fallback), n_rows, most_rows)):
+        table = _grow_group(engine, spec.rules, seed=spec.plan.seed, trees=trees)
+        groups.append(finish_group(engine, trees, table, bins))
+        on_progress(len(trees))
+    grown = join_groups(groups)
     forest = Forest(
         nodes=grown.nodes,
         gains=grown.gains,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,9 @@ from doseforest.base.dtypes import (
     SetArray,
     no_sets,
 )
-from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.binning import FeatureBins
-from doseforest.engine.growth.grower import Engine, StopRules, grow_trees
+from doseforest.engine.growth.grower import Engine
 from doseforest.engine.growth.node_table import NodeTable, prune_and_order
-
-
-class GrowGroup(Protocol):
-    """Grows a group of trees to the end; `grow_trees` is one."""
-
-    def __call__(self, engine: Any, rules: StopRules, *, seed: int, trees: IntArray) -> NodeTable:
-        """Return the nodes of the trees, their roots first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +35,23 @@ class GrownTrees:
     category_sets: SetArray
 
 
-def build_trees(
-    engine: Engine,
-    rules: StopRules,
-    bins: FeatureBins,
-    *,
-    seed: int,
-    n_trees: int,
-    trees_at_once: int,
-    on_progress: Callable[[int], None],
-    stopwatch: Stopwatch,
-    grow: GrowGroup = grow_trees,
-) -> GrownTrees:
-    """Grow all trees, a group at a time; `grow` may be another way to the same trees."""
-    groups = []
+def tree_groups(n_trees: int, trees_at_once: int) -> Iterator[IntArray]:
+    """Numbers of the trees that grow together, group after group.
+
+    >>> [group.tolist() for group in tree_groups(3, 2)]
+    [[0, 1], [2]]
+    """
     for first in range(0, n_trees, trees_at_once):
-        trees = np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
-        groups.append(_grow_group(engine, rules, bins, seed, trees, stopwatch, grow))
-        on_progress(len(trees))
-    return _join(groups)
+        yield np.arange(first, min(n_trees, first + trees_at_once), dtype=np.int64)
 
 
-def _grow_group(
-    engine: Engine,
-    rules: StopRules,
-    bins: FeatureBins,
-    seed: int,
-    trees: IntArray,
-    stopwatch: Stopwatch,
-    grow: GrowGroup,
+def finish_group(
+    engine: Engine, trees: IntArray, table: NodeTable, bins: FeatureBins
 ) -> GrownTrees:
-    with stopwatch("growth"):
-        table = grow(engine, rules, seed=seed, trees=trees)
-        records = table.records(bins)
+    """Fill the leaves of a group that has grown, and prune it."""
+    records = table.records(bins)
     n_leaves = int(((records["flags"] & LEAF) > 0).sum())
-    with stopwatch("leaves"):
-        filled = engine.fill(trees, records, table.sets, n_leaves)
+    filled = engine.fill(trees, records, table.sets, n_leaves)
     ordered = prune_and_order(records, table.gain, len(trees), filled.weights > 0)
     return GrownTrees(
         nodes=ordered.nodes,
@@ -91,7 +63,7 @@ def _grow_group(
     )
 
 
-def _join(groups: list[GrownTrees]) -> GrownTrees:
+def join_groups(groups: list[GrownTrees]) -> GrownTrees:
     """Put groups one behind the other, shifting node and leaf numbers."""
     n_nodes = sum(len(group.nodes) for group in groups)
     nodes = np.empty(n_nodes, NODE_DTYPE)

@@ -10,7 +10,8 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import group_codes
 from doseforest.data.row_blocks import OneBlock
-from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.estimator.bags.bag_contrasts import mean_squares
 from doseforest.estimator.bags.noise_share import NoiseShare, bags_without, pool_shares
 from doseforest.estimator.bags.unit_bags import LEAST_SPREAD, UnitBags
@@ -86,17 +87,16 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
     orders = getattr(plan.basis, "orders", None)
     shape, duals = measure_functions(OneBlock(block, plan.n_folds), orders)
     scores = curves + duals.of(functions) * residual[:, None]
-    forest = CurveForest(**growth_of_bags(rows.n_rows, plan)).fit(
-        rows.effect_features,
+    grown = grow_forest(
+        rows.split_rows,
         shape.split_scores(scores),
+        growth_of_bags(rows.n_rows, plan),
         leaf_channels=moment_channels(centred, residual - means[:, 0]),
-        sample_weight=rows.weights,
-        groups=rows.ids,
     )
-    plan.stopwatch.add(forest.seconds_)
+    plan.stopwatch.add(grown.seconds)
     spread = rows.leaf_mean(centred**2)
     bags = UnitBags(
-        forest.forest_,
+        grown.forest,
         plan.basis,
         np.where(spread >= LEAST_SPREAD, spread, 0.0),
         tuple(model for repeat in outcome.repeats for model in repeat.models[:-1]),
@@ -126,20 +126,16 @@ def common_share(
     return pool_shares(between[~lost], within[~lost], n_bags, bags.bag_size)
 
 
-def growth_of_bags(n_rows: int, plan: FitPlan) -> dict[str, Any]:
-    """Parameters of the forest: those of the fit where they say how trees split."""
+def growth_of_bags(n_rows: int, plan: FitPlan) -> GrowthSettings:
+    """Growth of the forest: that of the fit where it says how trees split."""
     shrinking = max(1.0, n_rows / LARGE) ** 0.5
-    return {
-        "n_trees": N_BAGS * BAG_SIZE,
-        "bag_size": BAG_SIZE,
-        "min_node_size": round(LEAF_SIZE * shrinking),
-        "sample_fraction": 0.5 / shrinking,
-        "honesty": "tree",
-        "mtry": plan.growth["mtry"],
-        "max_bins": plan.growth["max_bins"],
-        "categorical_features": plan.growth["categorical_features"],
-        "n_jobs": plan.growth["n_jobs"],
-        "memory_limit": plan.growth["memory_limit"],
-        "progress": False,
-        "random_state": (plan.seed + SEED_STEP) % 2**32,
-    }
+    return GrowthSettings(
+        n_trees=N_BAGS * BAG_SIZE,
+        bag_size=BAG_SIZE,
+        min_node_size=round(LEAF_SIZE * shrinking),
+        sample_fraction=0.5 / shrinking,
+        mtry=plan.growth.mtry,
+        n_threads=plan.growth.n_threads,
+        memory_limit=plan.growth.memory_limit,
+        seed=sampling_seed(plan.seed + SEED_STEP),
+    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +10,8 @@ from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
 from doseforest.doses.vectors import dose_columns, is_record
-from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import GrownForest, grow_forest
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.engine.splits.distances import trapezoid_weights
 from doseforest.estimator.training_rows import TrainingRows
 
@@ -27,7 +26,7 @@ class KernelSettings:
     bandwidth: float | None = None  # None: by the spread of the doses
     leaf_sizes: tuple[int, ...] = LEAF_SIZES  # of the published form: the first
     distance: str = "l2"
-    growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
+    growth: GrowthSettings = field(default_factory=GrowthSettings)
     seed: int = 0
 
 
@@ -64,7 +63,7 @@ def grow_curves(
     grid: FloatArray,
     settings: KernelSettings,
     leaf_size: int,
-) -> CurveForest:
+) -> GrownForest:
     """Grow a forest on the rows' curves, each less its mean over the doses.
 
     What is left is the shape: effects are differences along a curve, and a level that is the
@@ -72,19 +71,17 @@ def grow_curves(
     than the value at the baseline, the noisiest point of a curve.
     """
     quadrature = dose_quadrature(grid, settings.kernel)
-    forest = CurveForest(
+    growth = replace(
+        settings.growth,
         min_node_size=leaf_size,
         distance=settings.distance,
-        random_state=(settings.seed + leaf_size) % 2**32,
-        **settings.growth,
+        seed=sampling_seed(settings.seed + leaf_size),
     )
-    return forest.fit(
-        rows.effect_features,
+    return grow_forest(
+        rows.split_rows,
         curves - (curves @ quadrature)[:, None],
+        growth,
+        leaf_channels=leaf_channels,
         doses=None if is_record(grid) else grid,
         quadrature=quadrature,
-        leaf_channels=leaf_channels,
-        sample_weight=rows.weights,
-        groups=rows.ids,
-        grows=rows.grows,
     )

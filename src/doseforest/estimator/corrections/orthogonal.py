@@ -7,8 +7,8 @@ shrunk by how sure their gain is; a second round starts from the corrected curve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +17,15 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks
 from doseforest.doses.bases.dose_basis import FittedBasis
-from doseforest.engine.curve_forest import CurveForest
 from doseforest.engine.forest import Forest
-from doseforest.estimator.corrections.dose_shapes import FUNCTIONS, DoseShape, measure_functions
+from doseforest.engine.grow_forest import GrownForest, grow_forest
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.estimator.corrections.dose_shapes import (
+    FUNCTIONS,
+    DoseShape,
+    Duals,
+    measure_functions,
+)
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.corrections.shape_stack import SHAPES, TARGET, ShapeStack, stack_shapes
@@ -56,7 +62,7 @@ class OrthogonalSettings:
     leaf_sizes: tuple[int, ...] = (5, 15, 50, 150)
     n_rounds: int = 2
     treatment_model: Any = None  # regressor of the dose functions on X; None: boosting
-    growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
+    growth: GrowthSettings = field(default_factory=GrowthSettings)
     seed: int = 0
     stack: Callable[..., ShapeStack] = stack_shapes  # weighs the candidates
 
@@ -106,23 +112,30 @@ def fit_rounds(
     stopwatch = Stopwatch() if stopwatch is None else stopwatch
     shape, duals = measure_functions(blocks, orders)
 
-    def fitted(number: int) -> SieveRound:
+    rounds = []
+    for number in range(n_rounds):
         means = work.means(lambda block: residual(block)[:, None])
-
-        def prepared(block: RowBlock) -> dict[str, FloatArray]:
-            left = residual(block)
-            return {
-                TARGET: left - means(block)[:, 0],
-                SCORES: corrected(block) + duals.of(block[FUNCTIONS]) * left[:, None],
-            }
-
-        blocks.add(f"round {number + 1}: residuals and scores", prepared)
+        blocks.add(f"round {number + 1}: residuals and scores", _prepared(means, duals))
         # Their squared distance is about that of the curves, on average over the doses.
         grown = work.grow(number, lambda block: shape.split_scores(block[SCORES]))
         with stopwatch("leaves"):
-            return _stacked(blocks, work, shape, grown, n_threads)
+            rounds.append(_stacked(blocks, work, shape, grown, n_threads))
+    return tuple(rounds)
 
-    return tuple(fitted(number) for number in range(n_rounds))
+
+def _prepared(
+    means: Callable[[RowBlock], FloatArray], duals: Duals
+) -> Callable[[RowBlock], dict[str, FloatArray]]:
+    """What the rows of a block bring to a round."""
+
+    def prepared(block: RowBlock) -> dict[str, FloatArray]:
+        left = residual(block)
+        return {
+            TARGET: left - means(block)[:, 0],
+            SCORES: corrected(block) + duals.of(block[FUNCTIONS]) * left[:, None],
+        }
+
+    return prepared
 
 
 def _stacked(
@@ -276,18 +289,20 @@ class _LocalWork:
         return lambda block: means
 
     def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
-        grown = []
-        for leaf_size in self.settings.leaf_sizes:
-            seed = self.settings.seed + SEED_STEP * number + leaf_size
-            grown.append(self._forest(scores, leaf_size, seed))
-            self.stopwatch.add(grown[-1].seconds_)
+        rows, block, settings = self.rows, self.blocks.block, self.settings
+        values, channels, grown = scores(block), leaf_channels(block), []
+        for leaf_size in settings.leaf_sizes:
+            seed = sampling_seed(settings.seed + SEED_STEP * number + leaf_size)
+            growth = replace(settings.growth, min_node_size=leaf_size, seed=seed)
+            grown.append(grow_forest(rows.split_rows, values, growth, leaf_channels=channels))
+            self.stopwatch.add(grown[-1].seconds)
             self.on_progress(1)
-        X = self.rows.effect_features
+        X, table = rows.effect_features, rows.split_rows.table
         return GrownForests(
-            forests=tuple(forest.forest_ for forest in grown),
-            leaf_sizes=self.settings.leaf_sizes,
-            n_effective=tuple(effective_rows(forest, X) for forest in grown),
-            out_of_bag=lambda block, place: grown[place].average_oob(X),
+            forests=tuple(each.forest for each in grown),
+            leaf_sizes=settings.leaf_sizes,
+            n_effective=tuple(effective_rows(each, X) for each in grown),
+            out_of_bag=lambda block, place: grown[place].average_oob(table),
         )
 
     def stack(self) -> ShapeStack:
@@ -295,23 +310,8 @@ class _LocalWork:
         weights = rows.leaf_weights
         return self.settings.stack(block[SHAPES], block[TARGET], weights=weights, clusters=rows.ids)
 
-    def _forest(
-        self, scores: Callable[[RowBlock], FloatArray], leaf_size: int, seed: int
-    ) -> CurveForest:
-        """Grow a forest on the first coefficients of the doubly robust curves."""
-        rows, block, growth = self.rows, self.blocks.block, self.settings.growth
-        forest = CurveForest(min_node_size=leaf_size, random_state=seed % 2**32, **growth)
-        return forest.fit(
-            rows.effect_features,
-            scores(block),
-            leaf_channels=leaf_channels(block),
-            sample_weight=rows.weights,
-            groups=rows.ids,
-            grows=rows.grows,
-        )
 
-
-def effective_rows(forest: CurveForest, X: FloatArray) -> float:
+def effective_rows(forest: GrownForest, X: FloatArray) -> float:
     """Rows that a query averages over, 1 / sum of its squared weights: the median of some queries.
 
     The sum of squares over trees is not additive; one number per forest has to do.

@@ -8,9 +8,8 @@ lies on the edge, and confounded inside a leaf. docs/paper-mode.md lists every r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,8 +19,9 @@ from doseforest.doses.smoothing.boundary import normalised_kernel
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
 from doseforest.doses.smoothing.kernels import GaussianKernel, Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
-from doseforest.engine.curve_forest import CurveForest
 from doseforest.engine.forest import Forest
+from doseforest.engine.grow_forest import GrownForest, grow_forest
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.engine.splits.distances import DistanceFunction, trapezoid_weights
 from doseforest.engine.splits.ratio_splits import SplitByRatioSlopes
 from doseforest.engine.splits.split_statistics import SplitRecipe
@@ -50,7 +50,8 @@ class PaperSettings:
     zeta: float = 0.0
     min_info_gain: float = 0.0
     leaf_size: int = 20  # min.node.size
-    growth: Mapping[str, Any] = field(default_factory=dict)  # parameters of `CurveForest`
+    growth: GrowthSettings = field(default_factory=GrowthSettings)
+    max_bins: int = 64
     seed: int = 0
 
 
@@ -95,11 +96,13 @@ def fit_paper(
         curves = outcome.full.curves(growing.X, grid, n_threads=n_threads)
         columns = CRITERIA[settings.criterion](growing, curves, grid, density, settings)
         spread = density_moments(density, grid, growing.dose, settings) if settings.zeta else None
-    grown = _grow(growing, columns, spread, grid, settings)
-    stopwatch.add(grown.seconds_)
+    seed = sampling_seed(settings.seed)
+    in_bins = growing.binned(settings.max_bins, seed=seed, n_threads=n_threads)
+    grown = _grow(in_bins, columns, spread, grid, settings)
+    stopwatch.add(grown.seconds)
     on_progress(1)
     with stopwatch("leaves"):
-        forest = _fill(grown.forest_, filling, grid, settings, n_threads)
+        forest = _fill(grown.forest, filling, grid, settings, n_threads)
         means = forest.predict(rows.effect_features, n_jobs=n_threads).astype(CHANNEL_DTYPE)
     report = {
         "bandwidth": float(settings.bandwidth),
@@ -197,30 +200,33 @@ def _grow(
     spread: FloatArray | None,
     grid: FloatArray,
     settings: PaperSettings,
-) -> CurveForest:
+) -> GrownForest:
     """Step 4: B trees on all of Omega1, each with its own draw of mtry features.
 
     Delta = n1 n2 / nP * D(theta_1, theta_2) + zeta * sigma(pi-hat); a node stays a leaf where no
     child may be as large as min.node.size, or Delta <= min.info.gain.
     """
     levels = checked_kernel(settings.kernel).support == 0 and columns.statistic is None
-    forest = CurveForest(
-        **{**settings.growth, "sample_fraction": 1.0, "honesty": "none", "mtry_scope": "tree"},
+    growth = replace(
+        settings.growth,
+        sample_fraction=1.0,
+        honesty="none",
+        mtry_scope="tree",
         statistic=columns.statistic,
         distance=settings.distance,
         min_node_size=settings.leaf_size,
         min_info_gain=settings.min_info_gain,
         zeta=settings.zeta,
         positivity="mixture",
-        random_state=settings.seed % 2**32,
+        seed=sampling_seed(settings.seed),
     )
-    return forest.fit(
-        rows.effect_features,
+    return grow_forest(
+        rows.split_rows,
         columns.values,
+        growth,
         doses=grid,
         quadrature=np.ones(len(grid)) if levels else None,
         spread=spread,
-        sample_weight=rows.weights,
     )
 
 

@@ -96,13 +96,13 @@ def fit_published(
             bandwidth=bandwidth,
             masses=[own.masses for own in joint_support(rows.dose, rows.weights)],
         ).astype(CHANNEL_DTYPE)
-    forest = grow_curves(rows, curves, curves, grid, settings, settings.leaf_sizes[0])
-    stopwatch.add(forest.seconds_)
+    grown = grow_curves(rows, curves, curves, grid, settings, settings.leaf_sizes[0])
+    stopwatch.add(grown.seconds)
     on_progress(1)
     with stopwatch("leaves"):
-        means = forest.predict_oob(rows.effect_features).astype(CHANNEL_DTYPE)
+        means = grown.predict_oob(rows.split_rows.table).astype(CHANNEL_DTYPE)
     return FittedCorrection(
-        correction=PublishedCorrection(grid, forest.forest_),
+        correction=PublishedCorrection(grid, grown.forest),
         added=AddedMeans(outcome, rows.X, grid, means),
         report=({"bandwidth": float(bandwidth)},),
     )

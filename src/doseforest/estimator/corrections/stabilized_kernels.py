@@ -22,7 +22,7 @@ from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
 from doseforest.doses.vectors import is_record
-from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import GrownForest
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_curves import (
     KernelForest,
@@ -100,7 +100,7 @@ def fit_stabilized(
     grown = []
     for leaf_size in settings.leaf_sizes:
         grown.append(grow_curves(rows, curves, channels, grid, settings, leaf_size))
-        stopwatch.add(grown[-1].seconds_)
+        stopwatch.add(grown[-1].seconds)
         on_progress(1)
     with stopwatch("leaves"):
         observed = [_everyone_else(rows, channels, grid)]
@@ -191,15 +191,15 @@ class _Candidate:
 
     name: str
     constant: FloatArray  # (n_grid,) what everyone's ratio adds
-    forest: CurveForest | None = None
+    forest: GrownForest | None = None
     shrinkage: float = 0.0
 
     def out_of_bag(self, rows: TrainingRows) -> FloatArray:
         """Additions to the rows' curves, (n_rows, n_grid); to everyone's, (1, n_grid)."""
         if self.forest is None:
             return self.constant[None]
-        averages = self.forest.average_oob(rows.effect_features)
-        return kernel_ratio(averages, self.forest.forest_.fallback, self.shrinkage)
+        averages = self.forest.average_oob(rows.split_rows.table)
+        return kernel_ratio(averages, self.forest.forest.fallback, self.shrinkage)
 
     def observed(self, rows: TrainingRows, grid: FloatArray) -> FloatArray:
         """Additions at the observed doses, shape (n_rows,)."""
@@ -214,14 +214,14 @@ def _everyone_else(rows: TrainingRows, channels: ChannelArray, grid: FloatArray)
 
 
 def _candidates(
-    rows: TrainingRows, grown: Sequence[CurveForest], share_of_rows: float
+    rows: TrainingRows, grown: Sequence[GrownForest], share_of_rows: float
 ) -> list[_Candidate]:
-    overall = grown[0].forest_.fallback
+    overall = grown[0].forest.fallback
     constant = kernel_ratio(overall[None], overall, shrinkage=0.0)[0]
     candidates = [_Candidate("everyone", constant)]
     for forest in grown:
         n_effective = share_of_rows * effective_rows(forest, rows.effect_features)
-        name = f"leaves of {forest.min_node_size}"
+        name = f"leaves of {forest.settings.min_node_size}"
         candidates.append(_Candidate(name, constant, forest, SHRINKAGE_ROWS / n_effective))
     return candidates
 
@@ -269,5 +269,5 @@ def _mixed(
         if own.forest is None:
             constant += share * own.constant
         else:
-            forests.append(KernelForest(own.forest.forest_, own.shrinkage, share))
+            forests.append(KernelForest(own.forest.forest, own.shrinkage, share))
     return StabilizedCorrection(grid, tuple(forests), constant), added

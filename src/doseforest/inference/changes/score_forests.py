@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.engine.curve_forest import CurveForest
+from doseforest.engine.grow_forest import GrownForest, grow_forest
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.inference.changes.dose_changes import AverageChange, ChangeScores
 
@@ -22,7 +22,7 @@ class ChangeForest:
     have. Made by `PopulationShifts.forest` and `derivative_forest`.
     """
 
-    forest: CurveForest
+    forest: GrownForest
     model: EffectForest  # which reads tables of units
     scores: FloatArray  # (n_rows,) doubly robust, of the training rows
     out_of_bag: FloatArray  # (n_rows,) predictions from trees that have not seen the row
@@ -34,14 +34,14 @@ class ChangeForest:
         out = np.empty(table.n_rows)
         for first, block in table.blocks():
             splits = np.ascontiguousarray(block[:, self.model.effect_columns])
-            out[first : first + len(block)] = self.forest.predict(splits)
+            out[first : first + len(block)] = self.forest.forest.predict(splits)[:, 0]
         return out
 
 
 def grow_change_forest(
     scores: ChangeScores,
     model: EffectForest,
-    growth: Mapping[str, Any],
+    growth: GrowthSettings,
     *,
     n_trees: int,
     min_node_size: int,
@@ -51,19 +51,18 @@ def grow_change_forest(
 
     Parameters
     ----------
-    growth : mapping
-        Parameters of `CurveForest` that the caller's other forests have.
+    growth : GrowthSettings
+        Of the caller's other forests.
     """
     rows = scores.rows
-    forest = CurveForest(
-        **{
-            **growth,
-            "n_trees": n_trees,
-            "min_node_size": min_node_size,
-            "honesty": "tree",
-            "random_state": seed % 2**32,
-        }
+    settings = replace(
+        growth,
+        n_trees=n_trees,
+        min_node_size=min_node_size,
+        honesty="tree",
+        seed=sampling_seed(seed),
     )
-    forest.fit(rows.effect_features, scores.values, sample_weight=rows.weights, groups=rows.ids)
-    out_of_bag = forest.predict_oob(rows.effect_features)
+    in_bins = replace(rows.split_rows, grows=None)
+    forest = grow_forest(in_bins, scores.values[:, None], settings)
+    out_of_bag = forest.predict_oob(rows.split_rows.table)[:, 0]
     return ChangeForest(forest, model, scores.values, out_of_bag, scores.average())

@@ -9,8 +9,10 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import normalised_kernel
-from doseforest.engine.curve_forest import CurveForest
 from doseforest.engine.forest import Forest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.engine.growth.binned_rows import bin_array
+from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
 from doseforest.nuisance.treatment.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.treatment.relative import RelativeDensity, overall_density
 
@@ -49,15 +51,17 @@ class ForestDensity(MixedLearner):
         kernels = normalised_kernel(
             ranks, knots, bandwidth, "epanechnikov", support=(0.0, 1.0), over="rows"
         )
-        forest = CurveForest(
-            self.n_trees,
+        settings = GrowthSettings(
+            n_trees=self.n_trees,
             min_node_size=self.min_node_size,
-            n_jobs=rows.n_threads,
-            progress=False,
-            random_state=rows.seed % 2**32,
+            n_threads=rows.n_threads,
+            seed=sampling_seed(rows.seed),
         )
-        forest.fit(rows.X, kernels, doses=knots, sample_weight=rows.weights)
-        return RelativeDensity(overall, knots, ForestHeights(forest.forest_, rows.n_threads))
+        in_bins = bin_array(
+            rows.X, weights=rows.weights, seed=settings.seed, n_threads=rows.n_threads
+        )
+        forest = grow_forest(in_bins, kernels, settings, doses=knots).forest
+        return RelativeDensity(overall, knots, ForestHeights(forest, rows.n_threads))
 
 
 @dataclass(frozen=True, slots=True)

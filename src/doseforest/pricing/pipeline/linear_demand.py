@@ -68,7 +68,7 @@ class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
         ]
         # What answers for units alone, without training rows and times: the same fit has the same
         # bytes in a file.
-        self.forests_ = tuple(own.forest_.forest_ for own in fits)
+        self.forests_ = tuple(own.forest_.forest for own in fits)
         regressor = HistGradientBoostingRegressor(
             learning_rate=0.05, max_leaf_nodes=8, max_iter=200, random_state=self.random_state
         )
