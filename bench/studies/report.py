@@ -87,7 +87,7 @@ class Report:
 def heading(about: Mapping[str, Any]) -> str:
     """Where and when the numbers were measured."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    seeds, fits = about["seeds"], about["fit_seconds"]
+    seeds, fits = about["seeds"], about.get("fit_seconds", 0)
     return (
         f"{about['date']}, {about['seconds']:.0f} s on top of what earlier runs left"
         + (f"; {fits:,} s of fits in all.\\\n" if fits else ".\\\n")
