@@ -31,8 +31,9 @@ class FramedAnswers:
 
         Returns
         -------
-        A forest that answers so: an estimator itself; of a loaded forest, which never changes, a
-        copy that shares its arrays.
+        forest
+            One that answers so: an estimator itself; of a loaded forest, which never changes, a
+            copy that shares its arrays.
         """
         if transform is None:
             return self
@@ -51,10 +52,20 @@ class EstimatorOutput:
     _output = "default"
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what answers for units come in: "default" (numpy), "pandas" or "polars".
+        """Choose what answers for units come in.
 
         Curves become a frame with a column per dose, effects a series, both with the index of `X`
-        where that is a pandas frame. None leaves things as they are.
+        where that is a pandas frame.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            "default" is numpy; None leaves things as they are.
+
+        Returns
+        -------
+        GeneralizedCausalForest
+            The same object.
         """
         if transform is not None:
             self._output = check_output(transform)

@@ -22,18 +22,43 @@ from doseforest.estimator.answer_frames import FramedAnswers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistilledForest(FramedAnswers, CurveEffects):
-    """Curves of one forest on a grid of doses, linear between them.
+    """Curves of one forest on a grid of doses, linear between them: small and fast.
 
-    Made by `GeneralizedCausalForest.distill` or `load_forest`.
+    `GeneralizedCausalForest.distill` and `load_forest` make it.
+
+    Attributes
+    ----------
+    forest : Forest
+        Its leaves hold the curves.
+    baseline : dose
+        The dose that effects are measured against.
+    error : float
+        Root mean square of what effects lose against the full model, out of bag.
+    spread : float
+        Standard deviation of the full model's effects, to compare the error with.
+    grid : array of shape (n_doses,) or None
+        The grid, where doses have several components.
+    output : {"default", "pandas", "polars"}
+        What answers come in, see `set_output`.
+    support : DoseRange or DoseBox
+        Doses that it answers for.
+
+    Examples
+    --------
+    >>> from doseforest.policy import unit_table
+    >>> x = np.linspace(0, 1, 200)[:, None]
+    >>> distilled = unit_table(x, x * [0.0, 1.0], doses=[0.0, 1.0])
+    >>> distilled.effect([[0.5]], dose=0.5).round(1)
+    array([0.2])
     """
 
     forest: Forest
-    baseline: Any  # a dose
-    error: float  # root mean square of what effects lose against the full model, out of bag
-    spread: float  # standard deviation of the full model's effects, to compare the error with
-    grid: DoseArray | None = None  # where doses have several components
-    output: str = "default"  # what answers come in, see `set_output`
-    support: DoseRange | DoseBox = field(init=False, repr=False)  # doses that it can be asked about
+    baseline: Any
+    error: float
+    spread: float
+    grid: DoseArray | None = None
+    output: str = "default"
+    support: DoseRange | DoseBox = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "support", observed_support(self.doses))
@@ -70,7 +95,20 @@ class DistilledForest(FramedAnswers, CurveEffects):
         return framed
 
     def curves(self, X: FloatArray, doses: DoseArray | None = None) -> FloatArray:
-        """Curves of checked units on the grid or at checked doses; categories are codes."""
+        """Curves of units of a checked table.
+
+        Parameters
+        ----------
+        X : array of shape (n_units, n_features)
+            Features in the order of the training table, categories as codes.
+        doses : array of shape (n_doses,) or (n_units, n_doses), optional
+            Checked doses; by default the grid.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The curves.
+        """
         curves = self.forest.curves(X)
         return curves if doses is None else interpolated(self.doses, curves, doses[None])
 
@@ -87,14 +125,30 @@ class DistilledForest(FramedAnswers, CurveEffects):
         return named
 
     def effect_interval(self, X: Any, *doses: Any, **options: Any) -> NoReturn:
-        """Raise ValueError: a distilled forest has no intervals."""
+        """Raise ValueError: a distilled forest has no intervals.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Not read.
+        *doses
+            Not read.
+        **options
+            Not read.
+        """
         raise ValueError(
             "The 'inference' parameter must be 'bags' for intervals of units' effects; a distilled "
             "forest has none. Ask the forest that it was distilled from, or save that one."
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the forest to one file, atomically; see `load_forest`."""
+        """Write the forest to one file, which `load_forest` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         late("doseforest.files.distilled_file:save_distilled_forest")(self, path)
 
 

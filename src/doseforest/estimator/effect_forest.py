@@ -123,6 +123,7 @@ class EffectMethods(CurveEffects):
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         doses : float, array of shape (n_doses,) or of shape (n_units, n_doses), optional
             A grid for all units, or a row of doses for each; in the support of the training doses.
             By default the forest's grid. Doses of several components have one axis more:
@@ -130,7 +131,8 @@ class EffectMethods(CurveEffects):
 
         Returns
         -------
-        array, or a frame with a column per dose where `set_output` says so
+        array of shape (n_units, n_doses), or a frame where `set_output` says so
+            Expected outcomes, a column per dose.
         """
         model = self._model
         asked = model.doses if doses is None else doses
@@ -151,8 +153,14 @@ class EffectMethods(CurveEffects):
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose, baseline : float or array of shape (n_units,)
             One dose for all units, or one for each; by default the forest's baseline.
+
+        Returns
+        -------
+        array of shape (n_units,), or a series where `set_output` says so
+            The effects, in units of the outcome.
         """
         start = self._model.baseline if baseline is None else baseline
         named: FloatArray = self._model._series(super().effect(X, dose, start), "effect", X)
@@ -172,9 +180,16 @@ class EffectMethods(CurveEffects):
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose : float or array of shape (n_units,)
+            One dose for all units, or one for each.
         component : int, optional
             Which component changes, where a dose has several.
+
+        Returns
+        -------
+        array of shape (n_units,), or a series where `set_output` says so
+            The elasticities.
         """
         model = self._model
         ends = slope_doses(model, dose, len(X), component)
@@ -200,10 +215,17 @@ class EffectMethods(CurveEffects):
 
         Parameters
         ----------
-        X, dose, baseline, doses
-            As in `effect`; `doses` are several in place of one, a grid for all units or a row for
-            each.
+        X : table of shape (n_units, n_features)
+            Units.
+        dose : float or array of shape (n_units,), optional
+            One dose for all units, or one for each.
+        baseline : float or array of shape (n_units,), optional
+            What it is compared with; by default the forest's baseline.
+        doses : array of shape (n_doses,) or (n_units, n_doses), optional
+            Several doses in place of one: a grid for all units, or a row for each.
         coverage : float, default=0.95
+            Chance with which an interval covers the effect. Raise it for fewer misses and longer
+            intervals.
         band : bool, default=False
             Let all `doses` of a unit lie between the ends at once.
 
@@ -231,23 +253,62 @@ class EffectMethods(CurveEffects):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectForest(FramedAnswers, EffectMethods):
-    """The dose-response curve of every unit.
+    """The dose-response curve of every unit, without the training rows.
 
-    Made by `GeneralizedCausalForest.fit` or `load_forest`.
+    `GeneralizedCausalForest.fit` makes it (``model_``), and `load_forest`.
+
+    Attributes
+    ----------
+    parts : tuple of CorrectedOutcome
+        Outcome models with what corrects them, averaged; two where halves were swapped.
+    n_features : int
+        Number of features.
+    feature_names : tuple of str or None
+        Names of the features, where the training table had them.
+    effect_columns : array of int
+        Features that trees split on.
+    doses : array of shape (n_doses,)
+        The default grid.
+    baseline : dose
+        The dose that effects are measured against.
+    support : DoseRange or DoseBox
+        Range of the training doses.
+    bounded : bool
+        Whether outcomes are kept to [0, 1].
+    n_jobs : int or None
+        Number of threads; all cores by default.
+    categories : dict
+        Labels of each categorical feature, by its place.
+    output : {"default", "pandas", "polars"}
+        What answers come in, see `set_output`.
+    bags : UnitBags or None
+        The forest of intervals, where the fit had ``inference="bags"``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none", baseline=0.0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> forest.model_.effect(data.X[:2], dose=1.0).round()
+    array([2., 2.])
     """
 
-    parts: tuple[CorrectedOutcome, ...]  # averaged; two where halves were swapped
+    parts: tuple[CorrectedOutcome, ...]
     n_features: int
     feature_names: tuple[str, ...] | None
-    effect_columns: IntArray  # features that trees split on
-    doses: DoseArray  # (n_doses,) the default grid
-    baseline: Any  # a dose
+    effect_columns: IntArray
+    doses: DoseArray  # (n_doses,)
+    baseline: Any
     support: DoseRange | DoseBox
-    bounded: bool  # outcomes are kept to [0, 1]
+    bounded: bool
     n_jobs: int | None = None
-    categories: Categories = field(default_factory=dict)  # labels of the categorical features
-    output: str = "default"  # what answers come in, see `set_output`
-    bags: UnitBags | None = None  # the forest of intervals, where it was asked for
+    categories: Categories = field(default_factory=dict)
+    output: str = "default"
+    bags: UnitBags | None = None
 
     @property
     def _model(self) -> EffectForest:
@@ -264,15 +325,31 @@ class EffectForest(FramedAnswers, EffectMethods):
         return self.support.ranges if isinstance(self.support, DoseBox) else (self.support,)
 
     def save(self, path: str | Path) -> None:
-        """Write the forest to one file, atomically; see `load_forest`.
+        """Write the forest to one file, which `load_forest` reads.
 
-        `n_jobs` stays behind: it belongs to a machine. An outcome model or a basis of the user's
-        own code is a TypeError.
+        `n_jobs` stays behind: it belongs to a machine. An outcome model or a basis made of your
+        code is a TypeError.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
         """
         late("doseforest.files.effect_file:save_effect_forest")(self, path)
 
     def checked_table(self, X: Any) -> BlockSource:
-        """Units as blocks of rows with the features of the training table."""
+        """Check a table of units and cut it into blocks of rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units; columns with names are put in the order of the training table.
+
+        Returns
+        -------
+        BlockSource
+            Blocks of rows, with categories as codes.
+        """
         table = as_table(
             X, expected_names=self.feature_names, with_categories=bool(self.categories)
         )
@@ -285,9 +362,22 @@ class EffectForest(FramedAnswers, EffectMethods):
         return recoded(table, self.categories)
 
     def checked_component(self, component: int | None) -> int:
-        """Place of the component that an elasticity is of, or ValueError.
+        """Place of the component that an elasticity is of.
 
-        Between levels nothing is known.
+        Parameters
+        ----------
+        component : int or None
+            The component; needed where a dose has several.
+
+        Returns
+        -------
+        int
+            Its place.
+
+        Raises
+        ------
+        ValueError
+            Where the component has levels, between which the forest has no curve.
         """
         place = 0 if component is None and self.n_components == 1 else component
         if type(place) is not int or not 0 <= place < self.n_components:
@@ -305,13 +395,37 @@ class EffectForest(FramedAnswers, EffectMethods):
         return place
 
     def levels(self, place: int = 0) -> tuple[float, ...]:
-        """Levels of a component of the dose that the forest knows nothing between, if any."""
+        """Levels of a component of the dose between which the forest has no curve, if any.
+
+        Parameters
+        ----------
+        place : int, default=0
+            Place of the component.
+
+        Returns
+        -------
+        tuple of float
+            The levels; empty for a continuous component.
+        """
         bases = (getattr(part.correction, "basis", None) for part in self.parts)
         parts = (component_of(basis, place) for basis in bases)
         return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
-        """Curves of checked units at checked doses, see `dose_response`; categories are codes."""
+        """Curves of units of a checked table at checked doses.
+
+        Parameters
+        ----------
+        X : array of shape (n_units, n_features)
+            Features in the order of the training table, categories as codes.
+        doses : array of shape (n_doses,) or (n_units, n_doses)
+            Checked doses.
+
+        Returns
+        -------
+        array of shape (n_units, n_doses)
+            The curves.
+        """
         n_threads = thread_count(self.n_jobs)
         splits = np.ascontiguousarray(X[:, self.effect_columns])
         total = np.zeros((len(X), doses.shape[-1]))

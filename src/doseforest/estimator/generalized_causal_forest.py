@@ -394,6 +394,11 @@ class GeneralizedCausalForest(
             A row of weight 0 is as good as absent.
         groups : array of shape (n_rows,), optional
             Rows of a group share a fold and enter a tree together.
+
+        Returns
+        -------
+        GeneralizedCausalForest
+            The same object, fitted.
         """
         self._validate_params()
         check_given(treatment, "fit")
@@ -475,6 +480,18 @@ class GeneralizedCausalForest(
         Where it could not, its curve is an extrapolation by the outcome model. A dose counts as
         supported where its estimated density given the unit's covariates is at least 5 % of that
         at the unit's likeliest dose.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+        doses : array of shape (n_doses,) or (n_units, n_doses), optional
+            A grid for all units, or doses for each; by default the forest's grid.
+
+        Returns
+        -------
+        array of bool of shape (n_units, n_doses)
+            True where the unit could have had the dose.
         """
         check_is_fitted(self)
         table = self.model_.checked_table(X)
@@ -544,7 +561,20 @@ class GeneralizedCausalForest(
     ) -> Estimate:
         """Average effect of a dose against the baseline, with its standard error.
 
-        See `average_dose_response` for ``bias_correction``.
+        Parameters
+        ----------
+        dose : float or array of shape (n_components,)
+            The dose.
+        baseline : float or array of shape (n_components,), optional
+            What it is compared with; by default the forest's baseline.
+        bias_correction : bool, default=False
+            Take the smoothing bias of the curve away. Set it where the curve bends within a
+            bandwidth; standard errors grow.
+
+        Returns
+        -------
+        Estimate
+            The effect with its standard error, clustered by groups.
 
         Examples
         --------
@@ -609,10 +639,17 @@ class GeneralizedCausalForest(
 
         Parameters
         ----------
-        n_trees, min_node_size : int
-            Of the compact forest.
+        n_trees : int, default=200
+            Trees of the compact forest. More lose less, and answer more slowly.
+        min_node_size : int, default=5
+            Smallest number of rows that grow a leaf. Lower loses less, and makes larger files.
         verbose : bool, default=True
             Print the loss: the root mean square difference of effects on the grid, out of bag.
+
+        Returns
+        -------
+        DistilledForest
+            Answers on the grid of doses, linear between them.
         """
         rows, plan = self._fitted.rows, self._fitted.plan
         small = distill(
@@ -650,8 +687,21 @@ class GeneralizedCausalForest(
 
         Parameters
         ----------
-        X, y, treatment, sample_weight, groups
-            As in `fit`, of rows that the forest has not seen.
+        X : table of shape (n_rows, n_features)
+            Rows that the forest has not seen.
+        y : array of shape (n_rows,)
+            Their outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components)
+            Their doses.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows; by default 1 each.
+        groups : array of shape (n_rows,), optional
+            Groups, which share a fold of what judges.
+
+        Returns
+        -------
+        float
+            Minus the R-risk; higher is better.
         """
         check_is_fitted(self)
         check_given(treatment, "score")
@@ -668,7 +718,13 @@ class GeneralizedCausalForest(
         return -risk.value
 
     def save(self, path: str | Path) -> None:
-        """Write what answers for new units to one file; `doseforest.load_forest` reads it."""
+        """Write what answers for new units to one file, which `doseforest.load_forest` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; a file that is there is replaced, never left half written.
+        """
         check_is_fitted(self)
         self.model_.save(path)
 

@@ -39,8 +39,10 @@ def effect_importance(
         "permutation": rise of the curves' R-risk (`doseforest.evaluation.effect_risk`) when
         the feature's values are shuffled between the units, in outcome model and correction
         alike. It is about effects: a feature that moves only the level has none.
-    decay, max_depth
+    decay : float or list of floats, default=0.0
         For "gain": weights of splits by depth, see `CurveForest.feature_importance`.
+    max_depth : int, optional
+        For "gain": count only the splits above this depth.
     n_repeats : int, default=5
         For "permutation": shuffles of each feature. Each costs a prediction for all rows.
     random_state : int, default=0

@@ -171,12 +171,21 @@ class ForestTests:
 
         Parameters
         ----------
-        X, y, treatment, sample_weight, groups
-            As in `calibration`.
+        X : table of shape (n_rows, n_features), optional
+            Rows that the forest has not seen; by default the training rows, out of bag.
+        y : array of shape (n_rows,), optional
+            Their outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components), optional
+            Their doses.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of new rows; by default 1 each.
+        groups : array of shape (n_rows,), optional
+            Groups of new rows, which are one draw in standard errors.
 
         Returns
         -------
         HeterogeneityTest
+            ``statistic`` and ``p_value``; prints as text.
 
         Examples
         --------
@@ -225,11 +234,20 @@ class ForestTests:
         weighting : {"autoc", "qini"}, default="autoc"
             "autoc" counts every share of the units alike, "qini" by its size: the former finds a
             few that stand out, the latter says what treating many by rank is worth.
-        X, y, treatment, sample_weight, groups
+        X : table of shape (n_rows, n_features), optional
             Rows that the forest has not seen; by default the training rows, out of bag.
+        y : array of shape (n_rows,), optional
+            Their outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components), optional
+            Their doses.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of new rows; by default 1 each.
+        groups : array of shape (n_rows,), optional
+            Groups of new rows, which are one draw in standard errors.
         n_bootstrap : int, default=200
-            Half-samples for standard errors.
+            Half-samples for standard errors. More of them take longer.
         random_state : int, default=0
+            Seed of the half-samples.
 
         Returns
         -------
@@ -287,6 +305,7 @@ class ForestTests:
         n_draws : int, default=10000
             Draws of the noise for the p-value.
         random_state : int, default=0
+            Seed of the draws.
 
         Returns
         -------
@@ -375,8 +394,12 @@ class ForestTests:
 
         Parameters
         ----------
-        X, y, treatment, sample_weight, groups
-            As in `fit`.
+        X : table of shape (n_rows, n_features)
+            Features, as in `fit`.
+        y : array of shape (n_rows,)
+            Outcomes.
+        treatment : array of shape (n_rows,) or (n_rows, n_components)
+            Observed doses.
         kind : {"placebo", "random_common_cause", "subset"}, default="placebo"
             "placebo" shuffles the doses between the rows: the effect should vanish.
             "random_common_cause" adds a covariate of noise: it should stay. "subset" keeps a
@@ -393,8 +416,12 @@ class ForestTests:
             Parameters of the refitted clones that differ from the forest's, as
             ``{"n_trees": 100, "outcome_model": LinearRegression()}`` to be faster; a known
             assignment, which shuffling undoes, is not used by placebos.
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows, as in `fit`.
+        groups : array of shape (n_rows,), optional
+            Groups of the rows, as in `fit`.
         random_state : int, default=0
-            Of the changes.
+            Seed of the changes.
 
         Returns
         -------

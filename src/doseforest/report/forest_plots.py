@@ -80,6 +80,7 @@ class ForestPlots:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         doses : array of shape (n_doses,), optional
             By default over the forest's grid. Values of the component that changes, or, for arms,
             shape (n_doses, 2).
@@ -92,6 +93,7 @@ class ForestPlots:
             Rows of X to draw; by default `n_shown` that stand for all, equally spaced in the order
             of their effect. The average is always over all units of X.
         n_shown : int, default=80
+            Number of lines.
         quantiles : sequence of floats, optional
             Draw bands between these quantiles of the units' curves in place of lines.
         color_by : "effect", feature or None, default="effect"
@@ -99,10 +101,12 @@ class ForestPlots:
         effects : bool, default=False
             Draw effects against the baseline in place of outcomes.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         model, axes = self._model, self._axes
@@ -152,15 +156,18 @@ class ForestPlots:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose, baseline : float or array of shape (n_components,), optional
             By default the last dose of the grid, which is the highest, and the forest's baseline.
         feature : name or place of a feature, optional
             Draw effects over it; by default their distribution.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         model, axes = self._model, self._axes
@@ -189,13 +196,17 @@ class ForestPlots:
 
         Parameters
         ----------
-        importance : "gain", "permutation", or the answer of `effect_importance`
+        importance : "gain", "permutation", or the answer of `effect_importance`, default="gain"
+            What to draw; "permutation" predicts all rows many times, which takes longer.
         n_shown : int, default=15
+            Number of features.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         answer = importance
@@ -220,16 +231,20 @@ class ForestPlots:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         units : sequence of ints, default=(0,)
             Rows of X to draw, at most six.
         doses : array of shape (n_doses,), optional
             By default over the forest's grid. Doses have one component.
         coverage : float, default=0.95
+            Chance with which each interval, and each band, covers the truth.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         model, axes = self._model, self._axes
@@ -284,10 +299,12 @@ class ForestPlots:
         effects : bool, default=False
             Draw effects against the baseline in place of outcomes.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         model, axes = self._model, self._axes

@@ -69,19 +69,23 @@ class PopulationPlots(ForestPlots):
         ----------
         doses : array of shape (n_doses,), optional
             By default over the forest's grid.
-        component, at
-            Which of several components changes, and where the others are held; see
-            `dose_response`. For two components at once there is `surface`.
+        component : int, optional
+            Which component of the dose changes, where it has several. For two components at once
+            there is `surface`.
+        at : array of shape (n_components,), optional
+            What the other components are held at; by default the baseline.
         level : float, default=0.95
-            Of the intervals, one for each dose: value and standard error of
+            Coverage of the intervals, one for each dose: value and standard error of
             `PopulationAverages.dose_response`.
         show_doses : bool, default=True
             Bars at the lower edge: where the observed doses are.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The axes.
+        matplotlib axes
+            The picture; ``ax.figure.savefig("picture.png")`` writes it.
         """
         pyplot()
         path = dose_path(self._model, self._axes, doses=doses, component=component, at=at)
@@ -104,12 +108,35 @@ class PopulationPlots(ForestPlots):
         """Draw who could have had which dose, and the rows that speak about it.
 
         See `overlap_report`, which has four pictures: ``overlap_report().plot()``.
+
+        Parameters
+        ----------
+        doses : array of shape (n_doses,), optional
+            By default over the forest's grid.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
         """
         pyplot()
         return overlap_plots.plot_overlap(report_overlap(self._fitted, doses), ax=ax)
 
     def weights(self, *, ax: Any | None = None) -> Any:
-        """Draw the distribution of the treatment weights."""
+        """Draw the distribution of the treatment weights.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         pyplot()
         return overlap_plots.plot_weights(report_overlap(self._fitted), ax=ax)
 

@@ -108,7 +108,20 @@ class PopulationAverages:
     def effect(self, dose: Any, baseline: Any = None, *, bias_correction: bool = False) -> Estimate:
         """Average effect of a dose against the baseline, with its standard error.
 
-        See `dose_response` for ``bias_correction``.
+        Parameters
+        ----------
+        dose : float or array of shape (n_components,)
+            The dose.
+        baseline : float or array of shape (n_components,), optional
+            What it is compared with; by default the forest's baseline.
+        bias_correction : bool, default=False
+            Take the smoothing bias of the curve away. Set it where the curve bends within a
+            bandwidth; standard errors grow.
+
+        Returns
+        -------
+        Estimate
+            The effect with its standard error, clustered by groups.
 
         Examples
         --------
@@ -132,8 +145,18 @@ class PopulationAverages:
     def partial_effect(self, low: Any, high: Any, *, bias_correction: bool = False) -> Estimate:
         """Slope of the average curve between two doses: average effect per unit of dose.
 
-        Doses of several components may differ in one of them. See `dose_response` for
-        ``bias_correction``.
+        Parameters
+        ----------
+        low, high : float or array of shape (n_components,)
+            The two doses; those of several components may differ in one of them.
+        bias_correction : bool, default=False
+            Take the smoothing bias of the curve away. Set it where the curve bends within a
+            bandwidth; standard errors grow.
+
+        Returns
+        -------
+        Estimate
+            The slope with its standard error, clustered by groups.
 
         Examples
         --------
@@ -161,6 +184,11 @@ class PopulationAverages:
         Doubly robust, with a root-n standard error clustered by groups. It needs no baseline and
         little overlap: only doses near those that units have. The slope is a difference over
         3 % of the doses' spread to either side; at an end of the range, to one side.
+
+        Returns
+        -------
+        AverageChange
+            With ``value``, ``standard_error`` and ``interval()``.
 
         Examples
         --------
@@ -230,8 +258,18 @@ class PopulationAverages:
 
         Parameters
         ----------
-        delta, factor, at_edge
-            As for `shift_effect`.
+        delta : float, optional
+            What is added to every dose; negative for less.
+        factor : float, optional
+            What every dose is multiplied by, in place of `delta`.
+        at_edge : {"clip", "stay"}, default="clip"
+            Units whose dose would leave the range of the training doses get its end,
+            min(T + delta, max), or stay at their dose.
+
+        Returns
+        -------
+        AverageChange
+            With ``value``, ``standard_error`` and ``interval()``.
 
         Examples
         --------
@@ -267,8 +305,10 @@ class PopulationAverages:
         features : list of names or places, or table of shape (n_rows, n_columns), optional
             Columns of the training table, or columns for its rows; by default the covariates that
             trees split on. Categories have an indicator for each label but the most frequent.
-        dose, baseline
-            Of the effect; by default the forest's baseline. Not for "derivative".
+        dose : float or array of shape (n_components,), optional
+            The dose whose effect is regressed. Not for "derivative".
+        baseline : float or array of shape (n_components,), optional
+            What it is compared with; by default the forest's baseline. Not for "derivative".
         of : {"effect", "partial_effect", "derivative"}, default="effect"
             The effect of the dose, the same per unit of dose, or the slope at the unit's own dose.
 

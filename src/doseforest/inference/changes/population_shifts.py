@@ -55,10 +55,19 @@ class PopulationShifts(UnitShifts):
 
         Parameters
         ----------
-        delta, factor, at_edge
-            As for `effects`.
-        n_trees, min_node_size : int
-            Of the forest.
+        delta : float, optional
+            What is added to every dose; negative for less.
+        factor : float, optional
+            What every dose is multiplied by, in place of `delta`.
+        at_edge : {"clip", "stay"}, default="clip"
+            Units whose dose would leave the range of the training doses get its end,
+            min(T + delta, max), or stay at their dose.
+        n_trees : int, default=400
+            Trees. Raise it where two seeds give changes that differ by more than matters; time
+            grows in proportion.
+        min_node_size : int, default=20
+            Smallest number of rows that grow a leaf. Lower it for more detail, at the cost of
+            noise.
 
         Returns
         -------
@@ -86,12 +95,17 @@ class PopulationShifts(UnitShifts):
 
         Parameters
         ----------
-        n_trees, min_node_size : int
-            Of the forest.
+        n_trees : int, default=400
+            Trees. Raise it where two seeds give slopes that differ by more than matters; time grows
+            in proportion.
+        min_node_size : int, default=20
+            Smallest number of rows that grow a leaf. Lower it for more detail, at the cost of
+            noise.
 
         Returns
         -------
         ChangeForest
+            With ``predict(X)``, ``out_of_bag``, ``scores`` and ``average``.
 
         Examples
         --------

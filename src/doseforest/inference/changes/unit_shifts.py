@@ -54,6 +54,7 @@ class UnitShifts:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose : float or array of shape (n_units,)
             The dose that units have now.
         delta : float, optional
@@ -67,6 +68,7 @@ class UnitShifts:
         Returns
         -------
         array of shape (n_units,), or a series where `set_output` says so
+            The changes, in units of the outcome.
         """
         model = self._model
         if not isinstance(model.support, DoseRange):

@@ -60,6 +60,7 @@ class UnitIntervals:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         dose : float or array of shape (n_units,), optional
             As in `effect`: one dose for all units, or one for each. Answers have shape (n_units,).
         baseline : float or array of shape (n_units,), optional
@@ -114,7 +115,19 @@ class UnitIntervals:
         )
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> UnitInference:
-        """Debiased changes of the outcome per unit of dose, see `partial_effect`.
+        """Debiased changes of the outcome per unit of dose between two doses.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+        first, second : float or array of shape (n_units,)
+            The two doses: one for all units, or one for each.
+
+        Returns
+        -------
+        UnitInference
+            ``values``, ``standard_errors`` and ``interval(coverage)``, of shape (n_units,).
 
         Examples
         --------
@@ -141,10 +154,24 @@ class UnitIntervals:
         return self._alone(found, "partial_effect", X, 1 / gaps)
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> UnitInference:
-        """Debiased elasticities, see `elasticity`.
+        """Debiased elasticities of units.
 
-        The slope is debiased; the outcome that it is divided by is the forest's own, taken as
-        known: its error is small beside that of a slope.
+        The slope is debiased. The outcome that it is divided by is the forest's, taken without
+        error, which is small beside that of a slope.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+        dose : float or array of shape (n_units,)
+            One dose for all units, or one for each.
+        component : int, optional
+            Which component changes, where a dose has several.
+
+        Returns
+        -------
+        UnitInference
+            ``values``, ``standard_errors`` and ``interval(coverage)``, of shape (n_units,).
 
         Examples
         --------
@@ -178,6 +205,7 @@ class UnitIntervals:
         Parameters
         ----------
         X : table of shape (n_units, n_features)
+            Units.
         doses : array of shape (n_doses,), optional
             Doses to choose from, by default the forest's grid.
         coverage : float, default=0.95
