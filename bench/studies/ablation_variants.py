@@ -33,8 +33,9 @@ from doseforest.estimator.trained_parts import no_correction
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.estimator.weighting import conditional_density, weigh_treatments
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome, FoldModels, cross_fit_outcome
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.nuisance.outcome.boosting import PLAIN_TREES, fit_boosting
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome, cross_fit_outcome
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 from doseforest.nuisance.outcome.outcome_stack import member_fit
@@ -166,7 +167,7 @@ def not_cross_fitted(trained: Trained) -> FittedCorrection:
     """Residuals of models that have seen the rows."""
     rows, full = trained.rows, trained.outcome.full
     n_models = len(trained.outcome.repeats[0].models)
-    seen = FoldModels(trained.outcome.folds, (full,) * n_models)
+    seen = FoldModels(trained.outcome.folds, (full,) * n_models, full)
     outcome = CrossFittedOutcome(full, {}, (seen,), full.predict(rows.X, rows.dose))
     return sieve(replace(trained, outcome=outcome))
 

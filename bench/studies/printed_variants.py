@@ -32,7 +32,7 @@ from doseforest.estimator.fit_parts import CORRECTIONS
 from doseforest.estimator.fit_plan import FitPlan, PaperRules
 from doseforest.estimator.trained_parts import no_correction
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 
 PRINTED, STEPS = "printed", "steps"
 PAPER = "paper()"

@@ -269,7 +269,8 @@ def test_without_a_seed_every_fit_draws_one(data):
     lines = {"outcome_model": LinearRegression(), "treatment_model": LinearRegression()}
     model = KennedyCurve(random_state=None, n_folds=2, **lines)
     folds = [
-        model.fit(data.X, data.y, treatment=data.treatment).outcome_model_.folds for _ in range(2)
+        model.fit(data.X, data.y, treatment=data.treatment).outcome_model_.models.folds
+        for _ in range(2)
     ]
     assert (folds[0] != folds[1]).any()
 

@@ -42,7 +42,7 @@ def test_pseudo_outcomes_are_those_of_a_double_loop():
     for i in range(60):
         outcomes, densities = np.empty(60), np.empty(60)
         for j in range(60):
-            line = stack.by_fold[stack.folds[j]].members[0]
+            line = stack.models.models[stack.models.folds[j]].members[0]
             outcomes[j] = line.predict([[*X[j], dose[i]]])[0]
             z = (dose[i] - density.centre[j]) / density.scale[j]
             densities[j] = density.residual.density(np.array([z]))[0] / density.scale[j]
@@ -55,7 +55,7 @@ def test_pseudo_outcomes_are_those_of_a_double_loop():
 def test_location_and_scale_are_predicted_without_the_row():
     X, dose, y = confounded(60)
     model = KennedyCurve(n_folds=3, **LINES).fit(X, y, treatment=dose)
-    folds = model.outcome_model_.folds
+    folds = model.outcome_model_.models.folds
     squares = np.empty(60)
     for fold in range(3):
         line = LinearRegression().fit(X[folds != fold], dose[folds != fold])

@@ -16,7 +16,8 @@ from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_
 from doseforest.estimator.corrections.published_kernels import doubly_robust_curves, fit_published
 from doseforest.estimator.corrections.stabilized_kernels import fit_stabilized, residual_weights
 from doseforest.estimator.training_rows import check_training
-from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
+from doseforest.nuisance.outcome.cross_fitted_outcome import cross_fit_outcome
 
 N_ROWS = 1200
 SETTINGS = KernelSettings(

@@ -15,7 +15,7 @@ from doseforest.estimator.assignment import known_weights
 from doseforest.estimator.fit_plan import fit_basis
 from doseforest.estimator.training_rows import check_training
 from doseforest.estimator.treatment_means import treatment_means
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment import Strata, known_rows, marginal_density
 
 

@@ -14,7 +14,8 @@ from doseforest.estimator.corrections.orthogonal import OrthogonalSettings, fit_
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.corrections.shape_stack import stack_shapes
 from doseforest.estimator.training_rows import FeatureRoles, check_training
-from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
+from doseforest.nuisance.outcome.cross_fitted_outcome import cross_fit_outcome
 from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means, shrunk_to_mean
 

@@ -26,7 +26,7 @@ from doseforest.evaluation.candidates import split_parts
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.evaluation.selection_metrics import METRICS
 from doseforest.evaluation.verdicts import decide
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 
 mpl.use("Agg")
 

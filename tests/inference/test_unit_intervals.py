@@ -278,7 +278,7 @@ def test_beyond_the_doses_that_functions_tell_apart_nothing_is_known():
 def test_curves_are_the_mean_of_the_models_that_residuals_are_of():
     forest, units = fitted(), draw(9)[0]
     doses = np.tile([1.0, 2.0], (9, 1))
-    folds = forest._fitted.parts[0].outcome.repeats[0].models[:-1]
+    folds = forest._fitted.parts[0].outcome.repeats[0].models
     mean = np.mean([model.curves(units, doses) for model in folds], axis=0)
     np.testing.assert_allclose(forest.model_.bags.outcome_curves(units, doses, 1), mean)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from doseforest.nuisance.cross_fitting import cross_fit_outcome
 from doseforest.nuisance.encoding.category_encoding import (
     MAX_INDICATORS,
     MIN_ROWS,
     N_FOLDS,
     fit_encoder,
 )
+from doseforest.nuisance.outcome.cross_fitted_outcome import cross_fit_outcome
 from doseforest.nuisance.outcome.encoded_models import EncodedFit, EncodedModel
 from doseforest.nuisance.outcome.outcome_models import Stack
 from doseforest.nuisance.outcome.outcome_stack import member_fit

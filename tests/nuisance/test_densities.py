@@ -8,6 +8,7 @@ from scipy import stats
 
 from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.estimator.assignment import known_weights
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.nuisance.treatment import (
     DENSITIES,
     WEIGHTS,
@@ -458,7 +459,7 @@ def test_wrong_shapes_are_named():
         density.density(x, np.zeros((5, 2)))
     with pytest.raises(ValueError, match=r"must hold numbers\. Got NaN"):
         density.density(x, np.array([np.nan]))
-    fitted = CrossFittedDensity(density, (density,), np.zeros(100, int), np.ones(100))
+    fitted = CrossFittedDensity(FoldModels(np.zeros(100, int), (density,), density), np.ones(100))
     with pytest.raises(ValueError, match=r"training table \(100 rows\). Got 5 rows"):
         fitted.out_of_fold(x[:5], dose[:2])
     with pytest.raises(ValueError, match=r"one value per dose \(99\). Got shape \(100,\)"):

@@ -13,9 +13,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from doseforest.base.concurrency import side_by_side
-from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.base.dtypes import FloatArray
+from doseforest.nuisance.cross_fit import FoldModels, cross_fit, draw_folds
 from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
 from doseforest.nuisance.outcome.mixtures import convex_weights
 
@@ -42,14 +41,13 @@ class StackedRegressors:
 class CrossFittedStack:
     """A stack for each fold that has not seen it; or one for all rows, which has seen them."""
 
-    by_fold: tuple[StackedRegressors, ...]
-    folds: IntArray  # (n_rows,)
+    models: FoldModels[StackedRegressors]
     observed: FloatArray  # (n_rows,) predictions of each row by the stack of its fold
 
     @property
     def shares(self) -> FloatArray:
         """Shares of the members, the same in all folds."""
-        return self.by_fold[0].shares
+        return self.models.models[0].shares
 
     def average(self, X: FloatArray, grid: FloatArray) -> FloatArray:
         """Mean of the training rows' predictions, by their folds' stacks, at each dose, (n_doses,).
@@ -57,8 +55,7 @@ class CrossFittedStack:
         The last column that the members were fitted on is the dose; X has the others.
         """
         total = np.zeros(len(grid))
-        for fold, model in enumerate(self.by_fold):
-            rows = np.flatnonzero(self.folds == fold)
+        for model, rows in self.models.with_rows():
             for first in range(0, len(rows), BLOCK_UNITS):
                 block = X[rows[first : first + BLOCK_UNITS]]
                 doses = np.broadcast_to(grid, (len(block), len(grid)))
@@ -97,23 +94,25 @@ def cross_fit_stack(
     (array([1., 0.]), np.float64(0.0))
     """
     folds = draw_folds(np.arange(len(y)), n_folds, seed)
-    predictions = np.empty((len(y), len(members)))
-
-    def fit_without(fold: int) -> tuple[Any, ...]:
-        kept, out = folds != fold, folds == fold
-        own = tuple(clone(member).fit(X[kept], y[kept]) for member in members)
-        for column, member in enumerate(own):
-            predictions[out, column] = member.predict(X[out])
-        return own
-
-    alone = len(members) == 1
-    fitted = [] if alone and in_sample else side_by_side(fit_without, range(n_folds), n_threads)
-    shares = np.ones(1) if alone else convex_weights(predictions, y)
+    shares = np.ones(1)
+    if len(members) > 1 or not in_sample:
+        fitted = cross_fit(
+            lambda kept: tuple(clone(member).fit(X[kept], y[kept]) for member in members),
+            folds,
+            n_threads=n_threads,
+        )
+        predictions = fitted.out_of_fold(
+            lambda own, rows: np.stack([member.predict(X[rows]) for member in own], axis=1),
+            len(members),
+        )
+        if len(members) > 1:
+            shares = convex_weights(predictions, y)
     if in_sample:
         whole = StackedRegressors(tuple(clone(member).fit(X, y) for member in members), shares)
-        return CrossFittedStack((whole,), np.zeros(len(y), dtype=folds.dtype), whole.predict(X))
-    by_fold = tuple(StackedRegressors(own, shares) for own in fitted)
-    return CrossFittedStack(by_fold, folds, predictions @ shares)
+        seen = FoldModels(np.zeros(len(y), dtype=folds.dtype), (whole,), whole)
+        return CrossFittedStack(seen, whole.predict(X))
+    by_fold = tuple(StackedRegressors(own, shares) for own in fitted.models)
+    return CrossFittedStack(FoldModels(folds, by_fold, None), predictions @ shares)
 
 
 def line_and_forest(seed: int = 0, *, like_ranger: bool = False) -> list[Any]:

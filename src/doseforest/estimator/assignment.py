@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.estimator.training_rows import FEWEST_ROWS
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_density import (
     ConditionalDensity,
     CrossFittedDensity,

@@ -23,7 +23,7 @@ from doseforest.estimator.weighting import (
     density_of_growing_rows,
     weigh_treatments,
 )
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome, cross_fit_outcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome, cross_fit_outcome
 
 CorrectionFit = Callable[[TrainingRows, CrossFittedOutcome, FitPlan], FittedCorrection]
 

@@ -21,7 +21,8 @@ from doseforest.doses.vectors import dose_columns, is_record, n_components
 from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.honest_split import draw_honest_split
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import MemberFit, draw_folds
+from doseforest.nuisance.cross_fit import HELD_OUT, draw_folds, split_of
+from doseforest.nuisance.outcome.cross_fitted_outcome import MemberFit
 
 
 def tell_nobody(done: int) -> None:
@@ -116,7 +117,7 @@ def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArr
     if len(levels) > FEW_LEVELS:
         return
     for fold in range(int(folds.max()) + 1):
-        missing = np.setdiff1d(levels, dose[(folds >= 0) & (folds != fold)])
+        missing = np.setdiff1d(levels, dose[split_of(folds, fold).kept])
         if len(missing):
             held = int((dose == missing[0]).sum())
             raise ValueError(
@@ -140,8 +141,8 @@ def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, In
 
 
 def _folds(rows: TrainingRows, plan: FitPlan, kept: NDArray[np.bool_]) -> IntArray:
-    """Folds of the kept rows, drawn once for every repeat; -1 for the others."""
-    drawn = np.full((plan.n_repeats, rows.n_rows), -1, np.int64)
+    """Folds of the kept rows, drawn once for every repeat; the others are held out."""
+    drawn = np.full((plan.n_repeats, rows.n_rows), HELD_OUT, np.int64)
     for repeat in range(plan.n_repeats):
         drawn[repeat, kept] = draw_folds(rows.ids[kept], plan.n_folds, plan.seed + 1 + repeat)
         check_levels(rows, drawn[repeat])

@@ -54,7 +54,7 @@ from doseforest.estimator.grid_and_baseline import choose_forest_baseline, choos
 from doseforest.estimator.paper_mode import PAPER, paper_rules
 from doseforest.estimator.trained_parts import mean_weights, reports
 from doseforest.estimator.training_rows import FeatureRoles, TrainingRows, check_training
-from doseforest.nuisance.cross_fitting import MemberFit, is_binary
+from doseforest.nuisance.outcome.cross_fitted_outcome import MemberFit, is_binary
 from doseforest.nuisance.outcome.encoded_models import EncodedFit
 from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS
 from doseforest.nuisance.outcome.outcome_stack import member_fit

@@ -14,7 +14,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.engine.forest import Forest
 from doseforest.estimator.trained_parts import TrainedPart
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.estimator.corrections.fitted_correction import AddedCurves, FittedCorrection
 from doseforest.estimator.effect_forest import CorrectedOutcome, NoCorrection
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from doseforest.doses.vectors import components
 from doseforest.estimator.assignment import known_weights
 from doseforest.estimator.fit_plan import FitPlan, dose_kernel
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.encoding.category_encoding import fit_encoder
 from doseforest.nuisance.treatment.chained import any_learner
 from doseforest.nuisance.treatment.conditional_density import RowDensities, cross_fit_density

@@ -20,7 +20,7 @@ from doseforest.estimator.out_of_bag import changed_curves
 from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.evaluation.risks import effect_losses
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 

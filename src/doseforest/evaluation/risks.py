@@ -27,9 +27,10 @@ from doseforest.doses.vectors import (
     vectors,
 )
 from doseforest.evaluation.effect_errors import CurveModel
-from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.cross_fit import HELD_OUT, draw_folds
 from doseforest.nuisance.encoding.category_encoding import fit_encoder
 from doseforest.nuisance.outcome.boosting import LINEAR_TREES, PLAIN_TREES, fit_boosting
+from doseforest.nuisance.outcome.cross_fitted_outcome import cross_fit_outcome
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
@@ -402,7 +403,7 @@ def _numbers(
 
 
 def _folds(clusters: IntArray, weights: FloatArray | None, n_folds: int, seed: int) -> IntArray:
-    """Fold of each row; -1, which no fit sees, for rows without weight."""
+    """Fold of each row; those without weight are held out."""
     check_count(n_folds, 2, "n_folds")
     check_count(seed, 0, "random_state")
     seen = np.ones(len(clusters), bool) if weights is None else weights > 0
@@ -411,7 +412,7 @@ def _folds(clusters: IntArray, weights: FloatArray | None, n_folds: int, seed: i
             "The 'n_folds' parameter must be at most the number of rows (or groups) of positive "
             f"weight, {n_drawn}. Got {n_folds} instead."
         )
-    folds = np.full(len(clusters), -1)
+    folds = np.full(len(clusters), HELD_OUT)
     folds[seen] = draw_folds(clusters[seen], n_folds, seed)
     return folds
 

@@ -16,7 +16,7 @@ from doseforest.evaluation.candidates import rows_at, split_parts
 from doseforest.evaluation.dose_scores import DoseScores
 from doseforest.evaluation.qini.qini_table import asked_doses
 from doseforest.evaluation.selection_metrics import HeldOutRows
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds, fold_splits
 
 SCORES = ("randomised", "robust")
 
@@ -148,8 +148,9 @@ def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed
     else:
         check_count(cv, 2, "cv")
         folds = draw_folds(ids, cv, seed)
-        within = [np.flatnonzero(folds == own) for own in range(cv)]
-        without = [np.flatnonzero(folds != own) for own in range(cv)]
+        splits = fold_splits(folds)
+        within = [split.left_out for split in splits]
+        without = [split.kept for split in splits]
         split = Split(without, within, np.empty(0, np.int64))
     judging = split.judges + ([split.tells] if test_size and cv is None else [])
     if not all(map(len, split.fits)) or any(len(np.unique(ids[own])) < 2 for own in judging):

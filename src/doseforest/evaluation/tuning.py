@@ -23,7 +23,7 @@ from doseforest.doses.grids import check_count
 from doseforest.estimator.early_checks import check_given
 from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk
 from doseforest.evaluation.tuned_parameters import checked_params
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds, fold_splits
 from doseforest.nuisance.treatment.known_densities import Strata
 
 LEVEL = 0.05  # at which a candidate beats the forest as it is, all candidates together
@@ -226,12 +226,12 @@ def tune(
     losses = np.full((len(settings) + 1, n_rows), np.nan)
     seconds = np.zeros(len(losses))
     with ProgressBar(len(losses) * n_folds, "tuning", "fit", progress) as bar:
-        for fold in range(n_folds):
-            train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        for split in fold_splits(folds):
+            train, held = split.kept, split.left_out
             yardstick = rows.yardstick(forest, held, random_state)
             for number, setting in enumerate([{}, *settings]):
                 start = perf_counter()
-                losses[number, held] = rows.losses(forest, setting, train, yardstick, fold)
+                losses[number, held] = rows.losses(forest, setting, train, yardstick, split.fold)
                 seconds[number] += perf_counter() - start
                 bar.advance(1)
     own = np.ones(n_rows) if weights is None else weights.astype(np.float64)

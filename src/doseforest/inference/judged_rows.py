@@ -17,7 +17,7 @@ from doseforest.estimator.trained_parts import out_of_bag
 from doseforest.estimator.training_rows import TrainingRows, check_training
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.inference.judgeable import require_out_of_bag
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 

@@ -99,7 +99,7 @@ def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
         grown.forest,
         plan.basis,
         np.where(spread >= LEAST_SPREAD, spread, 0.0),
-        tuple(model for repeat in outcome.repeats for model in repeat.models[:-1]),
+        tuple(model for repeat in outcome.repeats for model in repeat.models),
     )
     with plan.stopwatch("intervals"):
         return replace(bags, share=common_share(bags, rows, functions, plan.n_threads))

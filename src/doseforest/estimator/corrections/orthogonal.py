@@ -48,7 +48,7 @@ from doseforest.estimator.corrections.sieve_rows import (
     residual,
 )
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 SEED_STEP = 1009

@@ -30,7 +30,7 @@ from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
 from doseforest.estimator.corrections.paper_leaves import filled_with_averages
 from doseforest.estimator.corrections.published_kernels import AddedMeans, doubly_robust_curves
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 
 MOMENT_POINTS = 201  # doses over which moments of a density are integrated
 

@@ -26,7 +26,7 @@ from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
 from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_curves
 from doseforest.estimator.distilled_forest import interpolated
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.chained import joint_support
 
 # Of an even spread over the doses. It only keeps division possible: a floor that rows of any

@@ -34,7 +34,7 @@ from doseforest.estimator.corrections.orthogonal import effective_rows
 from doseforest.estimator.corrections.shape_stack import ShapeStack, stack_shapes
 from doseforest.estimator.distilled_forest import interpolated
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fitting import CrossFittedOutcome
+from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 # Times the rule of thumb: a neighbourhood has fewer rows than the sample that the rule is for. On

@@ -36,7 +36,7 @@ from doseforest.inference.changes.representers import FoldDraw, Representer, rep
 from doseforest.inference.changes.riesz import fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.inference.robust_regression import clusters_of
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.dose_support import dose_support
 from doseforest.nuisance.treatment.encoded_densities import encoded_table
 

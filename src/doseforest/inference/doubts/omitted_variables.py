@@ -12,7 +12,7 @@ from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
 from doseforest.inference.judged_rows import CurveShapes, JudgedRows, curve_shapes
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 

@@ -18,7 +18,7 @@ from doseforest.nuisance.encoding.category_encoding import (
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel, Stack
 
 if TYPE_CHECKING:
-    from doseforest.nuisance.cross_fitting import MemberFit
+    from doseforest.nuisance.outcome.cross_fitted_outcome import MemberFit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

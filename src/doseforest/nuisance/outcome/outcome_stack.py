@@ -1,6 +1,6 @@
 """The outcome model: its members as the user names them, and how the library's own are fitted.
 
-Their cross-fitting is in `cross_fitting`, their weights in `mixtures`.
+Their cross-fitting is in `cross_fitted_outcome`, their weights in `mixtures`.
 """
 
 from __future__ import annotations

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.vectors import dose_columns, is_record
+from doseforest.nuisance.cross_fit import FoldModels, cross_fit
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 
 
@@ -75,10 +74,14 @@ class RowDensities(Protocol):
 class CrossFittedDensity:
     """A density for new units, and one for each fold that has not seen it."""
 
-    full: ConditionalDensity
-    by_fold: tuple[ConditionalDensity, ...]
-    folds: IntArray  # (n_rows,)
+    models: FoldModels[ConditionalDensity]
     observed: FloatArray  # (n_rows,) pi(T_i | X_i), out of fold
+
+    @property
+    def full(self) -> ConditionalDensity:
+        """Of all rows."""
+        assert self.models.full is not None  # `cross_fit_density` asks for it
+        return self.models.full
 
     @property
     def everywhere(self) -> bool:
@@ -87,7 +90,7 @@ class CrossFittedDensity:
 
     def out_of_fold(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Densities of the training rows, (n_rows, n_doses), from fits that have not seen them."""
-        return _by_fold(self.by_fold, self.folds, X, doses)
+        return _out_of_fold(self.models, X, doses)
 
 
 def cross_fit_density(
@@ -113,7 +116,7 @@ def cross_fit_density(
         NaN is missing.
     dose : array of shape (n_rows,)
     folds : array of shape (n_rows,)
-        Fold of each row, 0, 1, …
+        Fold of each row, 0, 1, … or `HELD_OUT`; see `cross_fit`.
     support : DoseSupport, optional
         Range and point masses, one for each component; by default those of all rows.
     weights : array of shape (n_rows,), optional
@@ -133,9 +136,8 @@ def cross_fit_density(
     if support is None:
         grounds = tuple(dose_support(column, weights) for column in dose_columns(dose))
         support = grounds if len(grounds) > 1 else grounds[0]
-    everyone = np.ones(len(dose), bool)
 
-    def fit(kept: NDArray[np.bool_]) -> ConditionalDensity:
+    def fit(kept: IntArray) -> ConditionalDensity:
         return learner.fit(
             X[kept],
             dose[kept],
@@ -144,10 +146,8 @@ def cross_fit_density(
             seed=seed,
         )
 
-    samples = [everyone, *(folds != fold for fold in range(int(folds.max()) + 1))]
-    fitted = side_by_side(fit, samples, n_threads)
-    observed = _by_fold(tuple(fitted[1:]), folds, X, dose[:, None])[:, 0]
-    return CrossFittedDensity(fitted[0], tuple(fitted[1:]), folds, observed)
+    models = cross_fit(fit, folds, full=True, n_threads=n_threads)
+    return CrossFittedDensity(models, _out_of_fold(models, X, dose[:, None])[:, 0])
 
 
 def check_training_table(X: FloatArray, n_rows: int) -> None:
@@ -175,13 +175,12 @@ def checked_dose_table(doses: Any, n_units: int) -> FloatArray:
     return table
 
 
-def _by_fold(
-    densities: tuple[ConditionalDensity, ...], folds: IntArray, X: FloatArray, doses: FloatArray
+def _out_of_fold(
+    models: FoldModels[ConditionalDensity], X: FloatArray, doses: FloatArray
 ) -> FloatArray:
-    check_training_table(X, len(folds))
+    check_training_table(X, len(models.folds))
     table = checked_dose_table(doses, len(X))
-    out = np.empty((len(X), table.shape[-1]))
-    for fold, density in enumerate(densities):
-        rows = folds == fold
-        out[rows] = density.density(X[rows], table if table.ndim == 1 else table[rows])
-    return out
+    return models.out_of_fold(
+        lambda density, rows: density.density(X[rows], table if table.ndim == 1 else table[rows]),
+        table.shape[-1],
+    )

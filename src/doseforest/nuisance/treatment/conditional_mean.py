@@ -15,7 +15,7 @@ import numpy as np
 
 from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.nuisance.cross_fitting import draw_folds
+from doseforest.nuisance.cross_fit import FoldSplit, draw_folds, fold_splits
 from doseforest.nuisance.outcome.fold_moments import FoldMoments, sum_moments
 from doseforest.nuisance.outcome.mixtures import convex_weights
 
@@ -140,15 +140,15 @@ def fit_conditional_mean(
     # One level for all folds: the means without a fold would be an indicator of the fold.
     predictions = np.full((n, 3), level)
 
-    def fit_without(fold: int) -> Any:
-        kept, out = folds != fold, folds == fold
-        line = lines[fold, 0] + columns @ lines[fold, 1:]
+    def fit_without(split: FoldSplit) -> Any:
+        kept, out = split.kept, split.left_out
+        line = lines[split.fold, 0] + columns @ lines[split.fold, 1:]
         booster = boosted(X[kept], (y - line)[kept], own[kept], seed=seed)
         predictions[out, 1] = line[out]
         predictions[out, 2] = line[out] + booster.predict(X[out], num_threads=1)
         return booster
 
-    boosters = side_by_side(fit_without, range(n_folds), n_threads)
+    boosters = side_by_side(fit_without, fold_splits(folds), n_threads)
     shares = convex_weights(predictions, y, own)
     return ConditionalMean(
         level, terms, lines.mean(axis=0), tuple(boosters), shares, predictions @ shares

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fit import HELD_OUT, FoldSplit, fold_splits
 from doseforest.nuisance.encoding.category_encoding import CategoryCounts, fit_encoder
 
 BOOSTING = {
@@ -46,7 +47,7 @@ def cross_fit_means(
         NaN is missing.
     targets : array of shape (n_rows, n_targets)
     folds : array of shape (n_rows,)
-        Rows of fold -1 are held out of every fit.
+        Rows of fold `HELD_OUT` are out of every fit; see `cross_fit`.
     weights : array of shape (n_rows,), optional
     regressor : regressor, optional
         Cloned for every target and fold; by default boosted trees.
@@ -65,12 +66,11 @@ def cross_fit_means(
     array([1., 0.])
     """
     predicted = np.empty(targets.shape)
-    seen = np.where(folds >= 0, 1.0 if weights is None else weights, 0.0)
+    seen = np.where(folds == HELD_OUT, 0.0, 1.0 if weights is None else weights)
 
-    def fit(task: tuple[int, int]) -> None:
-        column, fold = task
-        rows = folds == fold
-        kept = (folds >= 0) & ~rows
+    def fit(task: tuple[int, FoldSplit]) -> None:
+        column, split = task
+        kept, rows = split.kept, split.left_out
         own = None if weights is None else weights[kept]
         table, queries, target = X[kept], X[rows], targets[kept, column]
         if counts:
@@ -78,7 +78,8 @@ def cross_fit_means(
             queries = encoder.encode(queries)
         predicted[rows, column] = _fit_predict(table, target, own, queries, regressor, seed)
 
-    tasks = [(column, fold) for column in range(targets.shape[1]) for fold in np.unique(folds)]
+    splits = fold_splits(folds)
+    tasks = [(column, split) for column in range(targets.shape[1]) for split in splits]
     side_by_side(fit, tasks, n_threads)
     shrunk = [
         shrunk_to_mean(own, target, seen)

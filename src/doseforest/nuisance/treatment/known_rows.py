@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.checks import as_numbers
-from doseforest.nuisance.treatment.conditional_density import CrossFittedDensity, checked_dose_table
+from doseforest.nuisance.cross_fit import FoldModels
+from doseforest.nuisance.treatment.conditional_density import (
+    ConditionalDensity,
+    CrossFittedDensity,
+    checked_dose_table,
+)
 from doseforest.nuisance.treatment.dose_support import (
     DoseSupport,
     dose_support,
@@ -107,7 +112,9 @@ class FunctionRows:
     def overall(self) -> FloatArray:
         """Mean density, read off a grid; checked to be one."""
         one_fold = np.zeros(len(self.dose), np.int64)
-        own = CrossFittedDensity(self.density, (self.density,), one_fold, self.observed)
+        models: FoldModels[ConditionalDensity]
+        models = FoldModels(one_fold, (self.density,), self.density)
+        own = CrossFittedDensity(models, self.observed)
         return mean_density(own, self.X, self.dose, self.weights)
 
     def means(self, functions: DoseFunctions) -> FloatArray:

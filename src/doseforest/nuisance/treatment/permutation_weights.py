@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fit import fold_splits
 from doseforest.nuisance.treatment.balance_functions import BalanceTerms, fit_balance_terms
 from doseforest.nuisance.treatment.tied_classifier import Multinomial, fit_multinomial
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
@@ -42,9 +43,9 @@ def permutation_weights(
     own = np.ones(len(dose)) if weights is None else weights
     log_odds = np.empty(len(dose))
     fitted: Multinomial | None = None
-    for fold in range(int(folds.max()) + 1):
-        kept, out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        fitted = _fit_odds(terms, kept, own, fitted, seed)
+    for split in fold_splits(folds):
+        out = split.left_out
+        fitted = _fit_odds(terms, split.kept, own, fitted, seed)
         columns = terms.columns(out, out)
         log_odds[out] = fitted.coefficients[0] + columns @ fitted.coefficients[1:][:, 0]
     log_odds -= log_odds.max()  # exponents of strangers to the others' fit may be large

@@ -156,8 +156,7 @@ def mean_density(
     own = np.ones(len(dose)) if weights is None else weights
     out = np.zeros(len(dose))
     integral = 0.0
-    for fold, fitted in enumerate(density.by_fold):
-        rows = np.flatnonzero(density.folds == fold)
+    for fitted, rows in density.models.with_rows():
         mean = _mean_over_rows(fitted, X, rows, own, np.concatenate([grid, support.masses]))
         out[rows], whole = read_density(mean, grid, support, dose[rows])
         integral += whole * own[rows].sum() / own.sum()

@@ -1,4 +1,4 @@
-"""Cross-fitting: what is said about a row never comes from a model that has seen it."""
+"""Outcome models cross-fitted: their members stacked by what they predict out of fold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.nuisance.cross_fit import HELD_OUT, FoldModels, cross_fit_repeats
 from doseforest.nuisance.outcome.encoded_models import stacked
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
@@ -33,30 +33,12 @@ class MemberFit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FoldModels:
-    """One model for each fold that has not seen it; the last is for rows that none has seen."""
-
-    folds: IntArray  # (n_rows,) 0, 1, …, or -1 for a row held out of everything
-    models: tuple[OutcomeModel, ...]  # (n_folds + 1,)
-
-    def curves(self, X: FloatArray, doses: FloatArray, n_threads: int) -> FloatArray:
-        """Curves of the training rows, shape (n_rows, n_doses)."""
-        out = np.empty((len(X), doses.shape[-1]))
-        for fold in np.unique(self.folds):
-            rows, model = self.folds == fold, self.models[fold]
-            out[rows] = model.curves(
-                X[rows], doses if doses.ndim == 1 else doses[rows], n_threads=n_threads
-            )
-        return out
-
-
-@dataclass(frozen=True, slots=True)
 class CrossFittedOutcome:
     """An outcome model for new units, and others that have not seen the training rows."""
 
     full: OutcomeModel
     weights: Mapping[str, float]  # of its members
-    repeats: tuple[FoldModels, ...]
+    repeats: tuple[FoldModels[OutcomeModel], ...]
     observed: FloatArray  # (n_rows,) out-of-fold prediction at each row's own dose
 
     @property
@@ -68,9 +50,14 @@ class CrossFittedOutcome:
         self, X: FloatArray, doses: FloatArray, n_threads: int = 1
     ) -> FloatArray:
         """Curves of the training rows from models that have not seen them, over all repeats."""
-        total = self.repeats[0].curves(X, doses, n_threads)
+
+        def curves(model: OutcomeModel, rows: IntArray) -> FloatArray:
+            asked = doses if doses.ndim == 1 else doses[rows]
+            return model.curves(X[rows], asked, n_threads=n_threads)
+
+        total = self.repeats[0].out_of_fold(curves, doses.shape[-1])
         for repeat in self.repeats[1:]:
-            total += repeat.curves(X, doses, n_threads)
+            total += repeat.out_of_fold(curves, doses.shape[-1])
         return total / len(self.repeats)
 
 
@@ -82,19 +69,6 @@ def is_binary(y: FloatArray, weights: FloatArray | None = None) -> bool:
     """
     counted = y if weights is None else y[weights > 0]
     return bool(np.isin(counted, (0.0, 1.0)).all())
-
-
-def draw_folds(ids: IntArray, n_folds: int, seed: int) -> IntArray:
-    """Fold of each row, of nearly equal numbers of ids; rows that share an id share the fold.
-
-    Examples
-    --------
-    >>> np.bincount(draw_folds(np.arange(10), n_folds=4, seed=0))
-    array([3, 3, 2, 2])
-    """
-    distinct, own = np.unique(ids, return_inverse=True)
-    places = np.random.default_rng(seed).permutation(len(distinct)) % n_folds
-    return places[own].astype(np.int64)
 
 
 def cross_fit_outcome(
@@ -122,7 +96,7 @@ def cross_fit_outcome(
     dose, y : arrays of shape (n_rows,)
     folds : array of shape (n_repeats, n_rows)
         Fold of each row, 0, 1, …, once for every repeat; predictions are averaged over repeats.
-        Rows of fold -1 are held out of every fit.
+        Rows of fold `HELD_OUT` are out of every fit; see `cross_fit`.
     weights : array of shape (n_rows,), optional
     n_threads : int
         Fits that run side by side, one thread each.
@@ -130,38 +104,40 @@ def cross_fit_outcome(
         Told after each round of fits: one, and one for every fold of every repeat.
     """
     binary = is_binary(y, weights)
-    seen = folds[0] >= 0
-    kept = [np.flatnonzero(seen)]
-    for own_folds in folds:
-        last = int(own_folds.max())
-        kept += [np.flatnonzero(seen & (own_folds != fold)) for fold in range(last + 1)]
+    seen = folds[0] != HELD_OUT
 
     def fitted(rows: IntArray) -> Mapping[str, OutcomeModel]:
         own = None if weights is None else weights[rows]
         return fit(X[rows], dose[rows], y[rows], weights=own, binary=binary, seed=seed, n_threads=1)
 
-    full, *others = side_by_side(fitted, kept, n_threads, on_progress)
-    remaining = iter(others)
+    members = cross_fit_repeats(
+        fitted, folds, full=True, n_threads=n_threads, on_progress=on_progress
+    )
+    full = members[0].full
+    assert full is not None  # as asked for
     names = list(full)
+
+    def predicted(models: Mapping[str, OutcomeModel], rows: IntArray) -> FloatArray:
+        columns = [models[name].predict(X[rows], dose[rows], n_threads=n_threads) for name in names]
+        return np.stack(columns, axis=1)
+
     repeats, observed, mixtures = [], np.zeros(len(y)), []
-    for own_folds in folds:
-        by_fold = [next(remaining) for _ in range(int(own_folds.max()) + 1)] + [full]
-        predictions = np.empty((len(y), len(names)))
-        for fold in np.unique(own_folds):
-            rows, members = own_folds == fold, by_fold[fold]
-            for column, name in enumerate(names):
-                predictions[rows, column] = members[name].predict(
-                    X[rows], dose[rows], n_threads=n_threads
-                )
-        own_weights = None if weights is None else weights[seen]
+    for drawn in members:
+        predictions = drawn.out_of_fold(predicted, len(names))
         shares = np.ones(1)
         if len(names) > 1:
-            shares = convex_weights(predictions[seen], y[seen], own_weights)
+            counted = None if weights is None else weights[seen]
+            shares = convex_weights(predictions[seen], y[seen], counted)
         mixture = dict(zip(names, shares.tolist(), strict=True))
         mixtures.append(shares)
         observed += predictions @ shares / len(folds)
-        models = tuple(stacked(members, mixture) for members in by_fold)
-        repeats.append(FoldModels(own_folds, models))
+        repeats.append(
+            FoldModels(
+                drawn.folds,
+                tuple(stacked(models, mixture) for models in drawn.models),
+                stacked(full, mixture),
+            )
+        )
     mean_shares = dict(zip(names, np.mean(mixtures, axis=0).tolist(), strict=True))
     return CrossFittedOutcome(
         full=stacked(full, mean_shares),

@@ -12,8 +12,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from doseforest.base.concurrency import side_by_side
-from doseforest.nuisance.cross_fitting import cross_fit_outcome, draw_folds
+from doseforest.nuisance.cross_fit import HELD_OUT, cross_fit, draw_folds
+from doseforest.nuisance.outcome.cross_fitted_outcome import cross_fit_outcome
 from doseforest.nuisance.outcome.outcome_stack import member_fit
+from doseforest.nuisance.treatment import Gaussian, cross_fit_density
+from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
 @pytest.fixture
@@ -157,3 +160,33 @@ def test_what_fits_side_by_side_silence_stays_silent_in_all_of_them():
     assert side_by_side(fit, range(60), n_threads=4) == list(range(60))
     with pytest.raises(ConvergenceWarning):  # filters are as they were
         warnings.warn_explicit("Early stopping the lars path", ConvergenceWarning, **where)
+
+
+def test_a_row_held_out_is_in_no_model_and_predicted_by_that_of_all_others():
+    folds = np.array([0, 1, 0, 1, HELD_OUT])
+    trained = cross_fit(lambda rows: frozenset(rows.tolist()), folds)
+    assert trained.models == ({1, 3}, {0, 2})
+    assert trained.full == {0, 1, 2, 3}
+    seen = trained.out_of_fold(lambda model, rows: np.isin(rows, list(model)).astype(float))
+    assert not seen.any()
+
+
+def test_means_densities_and_outcomes_hold_out_the_same_rows():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1))
+    dose, y = rng.normal(size=200) + x[:, 0], x[:, 0] + rng.normal(size=200)
+    folds = np.where(np.arange(200) < 50, HELD_OUT, np.arange(200) % 3)
+    spoiled = np.where(folds == HELD_OUT, 1.0, y)
+
+    def means(target):
+        return cross_fit_means(x, target[:, None], folds)[:, 0]
+
+    def outcome(target):
+        fit = member_fit(LinearRegression())
+        return cross_fit_outcome(fit, x, dose, target, folds[None]).observed
+
+    for predicted in (means, outcome):
+        np.testing.assert_array_equal(predicted(y), predicted(spoiled))
+    other = np.concatenate([dose[:50][::-1], dose[50:]])  # the range of all doses stays
+    first, second = (cross_fit_density(Gaussian(), x, own, folds) for own in (dose, other))
+    np.testing.assert_array_equal(first.out_of_fold(x, dose[:3]), second.out_of_fold(x, dose[:3]))
