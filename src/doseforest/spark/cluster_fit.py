@@ -137,7 +137,7 @@ def fit_units(
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
     grid = choose_grid(sample, settings.doses, baseline)
     counts = {feature: len(labels) for feature, labels in summary.categories.items()}
-    encoder = encode_units(units, counts)
+    encoder = encode_units(units, counts, len(summary.treatment))
     features = summarise_features(units, settings.max_bins)
     with_dose = _with_dose(features.bins, sample, settings.max_bins)
     covariates = split_features(features.bins, encoder, counts)

@@ -8,21 +8,22 @@ encoder is fitted inside each fit, on the rows which that fit sees.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from doseforest.base.dtypes import MAX_FEATURES, Array, FloatArray, IntArray
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 from doseforest.doses.stored_values import FLOATS, FileChecks
 from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
+from doseforest.nuisance.encoding.numeric_line import fit_line
 
 CategoryCounts = Mapping[int, int]  # of a column that holds codes: how many codes there are
 
 MAX_INDICATORS = 24  # of a column; see docs/estimator.md for what other numbers cost
 MIN_ROWS = 20  # of a category with an indicator
-RIDGE = 1e-2  # of the line, per row, on standardised covariates
 MOST_CODES = 2**31  # of a column in a file
 CHECKS = FileChecks("outcome model")
 N_FOLDS = 5  # a training row's learned numbers come from the other folds
@@ -42,13 +43,9 @@ class ColumnEncoding:
         """Columns that it becomes."""
         return len(self.indicators) + int(self.learned.shape[1])
 
-    def cells(self, codes: FloatArray) -> IntArray:
-        """Codes as whole numbers, with one for missing values."""
-        return np.where(np.isnan(codes), self.n_codes, codes).astype(np.int64)
-
     def encode(self, codes: FloatArray) -> FloatArray:
         """Indicators, then learned numbers, (n_rows, n_columns)."""
-        cells = self.cells(codes)
+        cells = code_cells(codes, self.n_codes)
         return np.concatenate([cells[:, None] == self.indicators, self.learned[cells]], axis=1)
 
 
@@ -173,45 +170,72 @@ def fit_encoder(
     array([[0.],
            [1.]])
     """
-    own = np.ones(len(X)) if weights is None else weights
     folds = np.random.default_rng(seed).permutation(len(X)) % N_FOLDS
-    numeric = X[:, [feature for feature in range(X.shape[1]) if feature not in counts]]
     columns = targets if doses is None else np.column_stack([targets, doses])
-    left, slopes = np.hsplit(_unexplained(numeric, columns, own), [targets.shape[1]])
-    encodings, encoded = [], {}
-    for feature, n_codes in sorted(counts.items()):
-        empty = ColumnEncoding(feature, n_codes, np.empty(0, np.int64), np.empty((n_codes + 1, 0)))
-        cells = empty.cells(X[:, feature])
-        indicators, learns = indicator_codes(np.bincount(cells, minlength=n_codes + 1))
-        learned = np.empty((N_FOLDS + 1, n_codes + 1, 0))
-        if learns:
-            learned = _learned(cells, n_codes + 1, left, slopes, own, folds)
-        encoding = ColumnEncoding(feature, n_codes, indicators, learned[-1])
-        encodings.append(encoding)
-        encoded[feature] = np.concatenate(
-            [cells[:, None] == indicators, learned[folds, cells]], axis=1
-        )
-    encoder = CategoryEncoder(X.shape[1], tuple(encodings))
-    return encoder, np.concatenate([numeric, *encoded.values()], axis=1)
+    first = targets[:, 0]
+    block = RowBlock(X, first, first, weights, np.arange(len(X)), folds)
+    encoders = fit_encoders(
+        OneBlock(block, N_FOLDS), counts, lambda block: columns, targets.shape[1]
+    )
+    return encoders[-1], encode_out_of_fold(encoders, block)
 
 
-def _unexplained(X: FloatArray, columns: FloatArray, weights: FloatArray) -> FloatArray:
-    """What a line in the covariates leaves of some columns, of weighted mean 0 each.
+def encode_out_of_fold(encoders: Sequence[CategoryEncoder], block: RowBlock) -> FloatArray:
+    """Numbers of rows by the encoders that have not seen their folds."""
+    out = np.empty((len(block), encoders[0].n_columns))
+    for fold, encoder in enumerate(encoders[:-1]):
+        rows = block.folds == fold
+        out[rows] = encoder.encode(block.X[rows])
+    return out
 
-    Without the line, what covariates do would be noise, or bias, in what categories seem to do.
+
+def fit_encoders(
+    blocks: RowBlocks,
+    counts: CategoryCounts,
+    columns_of: Callable[[RowBlock], FloatArray],
+    n_targets: int,
+) -> tuple[CategoryEncoder, ...]:
+    """Learn an encoder without each fold and, last, one with all rows; their columns mean the same.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    counts : mapping
+        Number of codes of each column that holds codes.
+    columns_of : callable
+        From a block to targets and, after `n_targets` of them, doses: (n_rows, n_columns).
     """
-    gap = np.isnan(X)
-    present = np.where(gap, 0.0, weights[:, None])
-    level = (present * np.where(gap, 0.0, X)).sum(axis=0) / np.maximum(present.sum(axis=0), 1e-300)
-    offset = np.where(gap, 0.0, X - level)
-    scale = np.sqrt(np.average(offset**2, axis=0, weights=weights))
-    offset /= np.where(scale > 1e-12 * np.abs(level), scale, np.inf)
-    offset -= np.average(offset, axis=0, weights=weights)
-    centred = columns - np.average(columns, axis=0, weights=weights)
-    weighted = weights[:, None] * offset
-    gram = weighted.T @ offset + RIDGE * weights.sum() * np.eye(X.shape[1])
-    left: FloatArray = centred - offset @ np.linalg.solve(gram, weighted.T @ centred)
-    return left
+    line, n_folds, features = fit_line(blocks, counts, columns_of), blocks.n_folds, sorted(counts)
+
+    def sums(block: RowBlock) -> Sums:
+        left, slopes = np.hsplit(line.left(block), [n_targets])
+        columns, weights = list(summed_columns(left, slopes)), block.row_weights
+        out: list[Any] = []
+        for feature in features:
+            cells, n_cells = code_cells(block.X[:, feature], counts[feature]), counts[feature] + 1
+            places = block.folds * n_cells + cells
+            by_fold = [np.bincount(places, weights * each, n_folds * n_cells) for each in columns]
+            out.append(np.bincount(cells, minlength=n_cells))
+            out.append(np.reshape(by_fold, (len(columns), n_folds, n_cells)))
+        return tuple(out)
+
+    summed = blocks.add_up("means and slopes of categories", sums)
+    encodings: list[list[ColumnEncoding]] = [[] for _ in range(n_folds + 1)]
+    for place, feature in enumerate(features):
+        n_rows, by_fold = summed[2 * place : 2 * place + 2]
+        indicators, learns = indicator_codes(n_rows)
+        learned = np.empty((n_folds + 1, counts[feature] + 1, 0))
+        if learns:
+            learned = learned_numbers(by_fold, n_targets)
+        for own, numbers in zip(encodings, learned, strict=True):
+            own.append(ColumnEncoding(feature, counts[feature], indicators, numbers))
+    n_features = len(line.numeric) + len(features)
+    return tuple(CategoryEncoder(n_features, tuple(own)) for own in encodings)
+
+
+def code_cells(codes: FloatArray, n_codes: int) -> IntArray:
+    """Codes as whole numbers, with one for missing values."""
+    return np.where(np.isnan(codes), n_codes, codes).astype(np.int64)
 
 
 def indicator_codes(n_rows: IntArray) -> tuple[IntArray, bool]:
@@ -228,20 +252,3 @@ def indicator_codes(n_rows: IntArray) -> tuple[IntArray, bool]:
     if len(present) == 2 and len(frequent) == 2:  # one says what the other would
         return frequent[1:], False
     return frequent, True
-
-
-def _learned(
-    cells: IntArray,
-    n_cells: int,
-    targets: FloatArray,
-    doses: FloatArray,
-    weights: FloatArray,
-    folds: IntArray,
-) -> FloatArray:
-    """Learned numbers without each fold and, last, with all rows: (n_folds + 1, n_cells, n)."""
-    places = folds * n_cells + cells
-    sums = [
-        np.bincount(places, weights * values, N_FOLDS * n_cells).reshape(N_FOLDS, n_cells)
-        for values in summed_columns(targets, doses)
-    ]
-    return learned_numbers(np.stack(sums), targets.shape[1])
