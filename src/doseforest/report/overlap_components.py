@@ -11,13 +11,9 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.vectors import components, dose_columns, vectors
 from doseforest.estimator.unit_support import within
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.report.covariate_balance import Balance, correlation_balance, covariate_balance
 from doseforest.report.dose_axes import DoseAxes
-from doseforest.report.overlap_measures import (
-    Balance,
-    correlation_balance,
-    covariate_balance,
-    variance_ratios,
-)
+from doseforest.report.overlap_measures import variance_ratios
 
 
 def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:

@@ -20,6 +20,7 @@ from doseforest.estimator.unit_support import (
 )
 from doseforest.nuisance.treatment.dose_support import DoseSupport, quadrature_grid
 from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.report.covariate_balance import BalanceColumns, DoseTargets, column_sums
 from doseforest.report.overlap_measures import (
     WeightSpread,
     given_variances,
@@ -27,7 +28,6 @@ from doseforest.report.overlap_measures import (
     weighted_quantiles,
 )
 from doseforest.report.overlap_report import WEAK_BELOW, OverlapReport
-from doseforest.spark.cluster_balance import BalanceTargets, balance_of, balance_sums
 from doseforest.spark.cluster_density import TOLD
 from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.frame_input import FrameSummary
@@ -53,14 +53,15 @@ class _Question:
     lengths: FloatArray  # (n_nodes,)
     mean: float  # of the doses
     variance: float
+    columns: BalanceColumns
 
     @property
     def ground(self) -> DoseSupport:
         return self.density.support
 
     @property
-    def targets(self) -> BalanceTargets:
-        return BalanceTargets(self.ground, self.mean)
+    def targets(self) -> DoseTargets:
+        return DoseTargets(self.ground, self.mean)
 
 
 def measure_overlap(
@@ -72,7 +73,7 @@ def measure_overlap(
     summary: FrameSummary,
 ) -> OverlapReport:
     """Report on the overlap of units that have `TOLD` for a density and `RATIO` for weights."""
-    question = _question(units, density, ratios, sample, grid)
+    question = _question(units, density, ratios, sample, grid, summary)
 
     def sums(block: RowBlock) -> Sums:
         return in_slices(block, lambda rows: _sums(rows, question))
@@ -97,16 +98,18 @@ def _question(
     ratios: TreatmentRatios,
     sample: TrainingRows,
     grid: FloatArray,
+    summary: FrameSummary,
 ) -> _Question:
     ground, middle = density.support, float(sample.dose.mean())
     nodes, lengths = variance_nodes(quadrature_grid(sample.dose, ground, sample.weights), ground)
 
     def sums(block: RowBlock) -> Sums:
         own, about = block.row_weights, block.dose - middle
-        return own.sum(), own @ about, own @ about**2
+        return own.sum(), own @ about, own @ about**2, *column_sums(block.X, own)
 
-    weight, *means = units.add_up("moments of the dose", sums)
-    about, square = (float(own / weight) for own in means)
+    weight, *means = units.add_up("moments of the dose and of the covariates", sums)
+    about, square = (float(own / weight) for own in means[:2])
+    labels = [feature_label(summary.names, place) for place in range(units.n_features)]
     return _Question(
         density=density,
         ratios=ratios,
@@ -115,6 +118,7 @@ def _question(
         lengths=lengths,
         mean=middle + about,
         variance=square - about**2,
+        columns=BalanceColumns.of_sums(tuple(means[2:]), labels),
     )
 
 
@@ -139,8 +143,8 @@ def _sums(block: RowBlock, asked: _Question) -> Sums:
         int((block[RATIO] > asked.ratios.cap).sum()),
         product @ at_mass,
         product**2 @ at_mass,
-        *balance_sums(block.X, targets, own),
-        *balance_sums(block.X, targets, product),
+        *asked.columns.sums(block.X, targets, own),
+        *asked.columns.sums(block.X, targets, product),
     )
 
 
@@ -203,7 +207,6 @@ def _report(
     raw, capped = sums**2 / sums_of_squares
     beside = ~asked.ground.at_mass(shown.dose) | (not asked.ground.continuous)
     beside = beside if beside.any() else np.ones(len(beside), bool)
-    labels = [feature_label(summary.names, place) for place in range(units.n_features)]
     return OverlapReport(
         n_rows=units.n_rows,
         doses=asked.doses,
@@ -230,7 +233,9 @@ def _report(
             float(capped),
         ),
         n_capped=int(n_capped),
-        balance=balance_of(asked.targets, labels, tuple(balance[:6]), tuple(balance[6:])),
+        balance=asked.columns.balance(
+            asked.targets.names, not asked.ground.continuous, tuple(balance[:7]), tuple(balance[7:])
+        ),
         weak_below=WEAK_BELOW,
         weak_share=float(weak / weight),
         observed_doses=shown.dose,

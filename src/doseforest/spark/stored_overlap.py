@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.report.overlap_measures import Balance, WeightSpread
+from doseforest.report.covariate_balance import Balance
+from doseforest.report.overlap_measures import WeightSpread
 from doseforest.report.overlap_report import OverlapReport
 
 PARTS = {"before_cap": WeightSpread, "after_cap": WeightSpread, "balance": Balance}
