@@ -19,9 +19,8 @@ from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.unit_support import supported
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.dose_axes import fitted_axes
 from doseforest.report.covariate_balance import Balance
-from doseforest.report.dose_axes import DoseAxes
+from doseforest.report.dose_axes import fitted_axes
 from doseforest.report.overlap_components import (
     all_within,
     beside_masses,

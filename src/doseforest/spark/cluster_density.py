@@ -1,6 +1,6 @@
 """The density of the dose given the covariates on a cluster: location, scale, and what they leave.
 
-The twin of `doseforest.nuisance.treatment.location_scale`. Means given the covariates come from
+See `doseforest.nuisance.treatment.location_scale`. Means given the covariates come from
 models that have not seen a row; they are a column of the blocks, and the density is one of these
 numbers, so that nothing large travels.
 """
@@ -15,14 +15,12 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.binning import sampled_ids
 from doseforest.data.row_blocks import RowBlock
-from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.treatment.density_tables import smoothed_density
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.location_scale import (
-    SMALLEST_RESIDUAL,
     LocationScaleDensity,
     ResidualDensity,
+    log_sizes,
     scale_of,
 )
 from doseforest.nuisance.treatment.mixed import MixedDensity
@@ -119,12 +117,11 @@ def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: Fo
         return own.sum(), own @ (_positions(block, ground) - block[LOCATION]) ** 2
 
     weight, total = units.add_up("spread of the dose about its location", squares)
-    size = max(float(np.sqrt(total / weight)), 1e-6 * (high - low))
+    square = float(total / weight)
 
     def sizes(block: RowBlock) -> FloatArray:
-        left = np.abs(_positions(block, ground) - block[LOCATION])
-        logs: FloatArray = np.log(np.maximum(left, SMALLEST_RESIDUAL * size))
-        return logs[:, None]
+        left = _positions(block, ground) - block[LOCATION]
+        return log_sizes(left, square, high - low)[:, None]
 
     log_scale = means.fit(sizes, work, "spread of the dose")
     scales = units.kept.send(units.context, log_scale)
@@ -186,10 +183,7 @@ def _residual_density(units: Units, ground: DoseSupport, log_level: float) -> Re
     weights = np.concatenate([own for _, own, _ in found])
     order = np.lexsort((weights, z))  # sums over them must not depend on partitions
     z, weights = z[order], weights[order]
-    n_beside = sum(own for _, _, own in found)
-    width = rule_of_thumb(z, "gaussian", weights) * (n_beside / len(z)) ** -0.2
-    spread = float(np.sqrt(np.average(z**2, weights=weights)))
-    return ResidualDensity(smoothed_density(z, weights, width), 1 / np.sqrt(n_beside), spread)
+    return ResidualDensity.of(z, weights, sum(own for _, _, own in found))
 
 
 def _positions(block: RowBlock, ground: DoseSupport) -> FloatArray:

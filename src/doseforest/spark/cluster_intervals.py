@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.base.intervals import degrees_of_freedom
-from doseforest.data.row_blocks import RowBlock
+from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.boundary import edge_bandwidths
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.doses.smoothing.local_polynomials import LEAST_LEFT, horner, solve_moments
-from doseforest.estimator.averages.average_curves import AverageDoseResponse
+from doseforest.estimator.averages.average_curves import (
+    AverageDoseResponse,
+    estimates_of_groups,
+    sums_of_groups,
+)
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.treatment_ratios import TreatmentRatios
 
@@ -77,39 +80,25 @@ def average_with_errors(
     mean = curve / weight
     n_rows = float(units.n_rows)
 
-    def sums(block: RowBlock) -> tuple[Any, ...]:
+    def sums(block: RowBlock) -> Sums:
         own = block.row_weights
         curves, left = rows(block)
         influence = n_rows * fits.influence(block.dose, left, own * ratios.weights(block))
-        said = own[:, None] * (curves - mean) + influence
-        _, groups = np.unique(block.ids, return_inverse=True)  # rows of a group are in one block
-        n_groups = int(groups.max(initial=-1)) + 1
-        totals = np.zeros((n_groups, len(doses)))
-        np.add.at(totals, groups, said)
-        sizes = np.bincount(groups, minlength=n_groups).astype(np.float64)
-        return (
-            n_groups,
-            influence.sum(axis=0),
-            totals.T @ totals,
-            (totals**4).sum(axis=0),
-            sizes @ totals,
-            sizes @ sizes,
-        )
+        return sums_of_groups(own[:, None] * (curves - mean) + influence, own, block.groups)
 
     found = units.add_up("average curve: influences", sums)
-    n_groups, total, products, fourths, sized, squares = found
-    off = total / n_rows  # influences have mean 0
-    centred = products - np.outer(sized, off) - np.outer(off, sized) + squares * np.outer(off, off)
-    covariance = centred * (n_groups / max(n_groups - 1, 1)) / weight**2
+    off = found[1] / n_rows  # influences have mean 0, as curves about theirs
+    estimates = estimates_of_groups(mean + fits.coefficients[:, 0], weight, found, off)
+    covariance = estimates.covariance
     covariance[alone, alone] = np.inf
     return AverageDoseResponse(
         doses=doses,
-        values=mean + fits.coefficients[:, 0],
+        values=estimates.values,
         standard_errors=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
         covariance=covariance,
         bandwidth=None if ratios.kernel == "exact" else ratios.bandwidth,
         method="bias_corrected",
-        degrees=degrees_of_freedom(np.diag(products), fourths, n_groups),
+        degrees=estimates.degrees,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.estimates import Estimate, JointEstimates
 from doseforest.base.intervals import degrees_of_freedom
+from doseforest.data.row_blocks import Sums
 from doseforest.doses.smoothing.boundary import local_constant_weights, local_linear_weights
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.local_polynomials import local_polynomials
@@ -190,13 +191,59 @@ def average_of_units(
     """
     own = np.ones(len(said)) if weights is None else weights
     mean = np.average(said, axis=0, weights=own)
-    centred = (said - mean) * own[:, None]
-    sums = np.stack([np.bincount(clusters, weights=column) for column in centred.T], axis=1)
-    n_clusters = int(np.count_nonzero(np.bincount(clusters, own > 0)))
-    if n_clusters == 1:
-        unknown = np.full((len(mean), len(mean)), np.inf)
-        return JointEstimates(mean, unknown[0], unknown, degrees=np.ones(len(mean)))
-    products = sums.T @ sums
-    covariance = products * (n_clusters / (n_clusters - 1)) / own.sum() ** 2
-    degrees = degrees_of_freedom(np.diag(products), (sums**4).sum(axis=0), n_clusters)
-    return JointEstimates(mean, np.sqrt(np.diag(covariance)), covariance, degrees=degrees)
+    sums = sums_of_groups((said - mean) * own[:, None], own, clusters)
+    return estimates_of_groups(mean, own.sum(), sums, np.zeros(len(mean)))
+
+
+def sums_of_groups(about: FloatArray, weights: FloatArray, groups: IntArray) -> Sums:
+    """What errors of means are made of: sums over rows of products within their groups.
+
+    Parameters
+    ----------
+    about : array of shape (n_rows, n_values)
+        What rows say about the values, times their weights.
+    weights : array of shape (n_rows,)
+    groups : array of int of shape (n_rows,)
+        Rows of a group are in one block.
+    """
+    n_groups = int(groups.max(initial=-1)) + 1
+    totals = np.zeros((n_groups, about.shape[1]))
+    for place, column in enumerate(about.T):
+        totals[:, place] = np.bincount(groups, column, n_groups)
+    sizes = np.bincount(groups, minlength=n_groups)
+    return (
+        int(np.count_nonzero(np.bincount(groups, weights > 0, n_groups))),
+        about.sum(axis=0),
+        totals.T @ totals,
+        (totals**4).sum(axis=0),
+        sizes @ totals,
+        sizes @ sizes,
+    )
+
+
+def estimates_of_groups(
+    values: FloatArray, weight: float, sums: Sums, off: FloatArray
+) -> JointEstimates:
+    """Values with errors by groups.
+
+    Parameters
+    ----------
+    values : array of shape (n_values,)
+    weight : float
+        Of all rows.
+    sums : tuple
+        `sums_of_groups` over all rows.
+    off : array of shape (n_values,)
+        By how much each row was not about the mean.
+    """
+    n_groups, _, products, fourths, sized, squares = sums
+    if n_groups == 1:
+        unknown = np.full((len(values), len(values)), np.inf)
+        return JointEstimates(values, unknown[0], unknown, degrees=np.ones(len(values)))
+    if off.any():
+        crossed = np.outer(sized, off)
+        products = products - crossed - crossed.T + squares * np.outer(off, off)
+    covariance = products * (n_groups / (n_groups - 1)) / weight**2
+    degrees = degrees_of_freedom(np.diag(products), fourths, n_groups)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return JointEstimates(values, errors, covariance, degrees=degrees)

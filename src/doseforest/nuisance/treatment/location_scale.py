@@ -40,15 +40,28 @@ class LocationScale(MixedLearner):
         shared: dict[str, Any] = {"weights": weights, "n_threads": rows.n_threads}
         location = fit_conditional_mean(rows.X, rows.dose, seed=rows.seed, **shared)
         left = rows.dose - np.clip(location.out_of_fold, ends.low, ends.high)
-        size = float(np.sqrt(np.average(left**2, weights=weights)))
-        size = max(size, 1e-6 * (ends.high - ends.low))
-        sizes = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
+        square = float(np.average(left**2, weights=weights))
+        sizes = log_sizes(left, square, ends.high - ends.low)
         log_scale = fit_conditional_mean(rows.X, sizes, seed=rows.seed + 1, **shared)
         z = left / scale_of(log_scale.out_of_fold, log_scale.level)
-        table = smoothed_density(z, weights, rule_of_thumb(z, "gaussian", weights))
-        spread = float(np.sqrt(np.average(z**2, weights=weights)))
-        residual = ResidualDensity(table, 1 / np.sqrt(len(z)), spread)
+        residual = ResidualDensity.of(z, weights, len(z))
         return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
+
+
+def log_sizes(left: FloatArray, square: float, length: float) -> FloatArray:
+    """Logs of the sizes of residuals, none of them far below their root mean square.
+
+    Parameters
+    ----------
+    left : array of shape (n_rows,)
+    square : float
+        Mean square of the residuals of all rows.
+    length : float
+        Of the range of doses.
+    """
+    size = max(float(np.sqrt(square)), 1e-6 * length)
+    logs: FloatArray = np.log(np.maximum(np.abs(left), SMALLEST_RESIDUAL * size))
+    return logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,15 @@ class ResidualDensity:
     table: TabulatedDensity
     tail_share: float
     tail_scale: float
+
+    @classmethod
+    def of(cls, z: FloatArray, weights: FloatArray, n_rows: int) -> ResidualDensity:
+        """Smooth standardised residuals: of `n_rows` rows, or of a sample of them."""
+        width = rule_of_thumb(z, "gaussian", weights)
+        if n_rows > len(z):
+            width *= (n_rows / len(z)) ** -0.2
+        spread = float(np.sqrt(np.average(z**2, weights=weights)))
+        return cls(smoothed_density(z, weights, width), 1 / np.sqrt(n_rows), spread)
 
     def density(self, z: FloatArray) -> FloatArray:
         """Value at each residual."""
