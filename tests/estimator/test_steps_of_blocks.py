@@ -9,7 +9,7 @@ from doseforest.data.row_blocks import LEAF_WEIGHTS, OneBlock, RowBlock
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.bases.splines import Spline
 from doseforest.estimator.corrections.dose_shapes import FUNCTIONS, measure_functions
-from doseforest.estimator.corrections.orthogonal import GrownForests, fit_rounds
+from doseforest.estimator.corrections.orthogonal import RoundForests, fit_rounds
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, TARGET, stack_blocks
 from doseforest.estimator.corrections.sieve_rows import (
     ADDED,
@@ -63,7 +63,7 @@ class Work:
         def out_of_bag(block, place):
             return (1 + np.sin(block.X[:, 1:])) * everyone + 0.1 * np.cos(place + number)
 
-        return GrownForests(("first", "second"), (5, 50), (20.0, 90.0), out_of_bag)
+        return RoundForests(("first", "second"), (5, 50), (20.0, 90.0), out_of_bag)
 
     def stack(self):
         return stack_blocks(self.blocks, lambda block: block.ids % N_FOLDS)

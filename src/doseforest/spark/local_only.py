@@ -82,21 +82,14 @@ VALUES: dict[str, tuple[str, ...]] = {"correction": ("stabilized", "kernel", "pa
 
 # Public names of the fitted local estimator that need its training rows.
 ANSWERS: dict[str, str] = {
+    "average": "averageCurve() after a fit with overlap=True",
     "average_dose_response": "averageCurve() after a fit with overlap=True",
-    "plot_average_dose_response": "averageCurve() after a fit with overlap=True",
+    "average_effect": "averageCurve() after a fit with overlap=True",
     "overlap_report": "overlapReport()",
-    "plot_overlap": "overlapReport().plot()",
-    "treatment_weights_": "overlapReport().treatment_weights, a sample of them",
-    **dict.fromkeys(
-        (
-            *("average", "average_derivative", "average_effect", "average_partial_effect"),
-            *("best_linear_projection", "derivative_forest", "distill", "intervals", "plot"),
-            *("plot_weights", "rate", "refute", "score", "sensitivity", "shift_effect"),
-            *("shift_forest", "shift_outcome", "supported", "tests", "test_calibration"),
-            *("test_heterogeneity", "test_shape", "with_shape"),
-        ),
-        "",
-    ),
+    "supported": "overlapReport()",
+    "distill": "",
+    "score": "",
+    "tests": "",
 }
 
 
@@ -135,11 +128,11 @@ def local_answer(name: str) -> str | None:
     >>> local_answer("elasticity")
     'call toLocal().elasticity'
     """
-    if name in ANSWERS:
-        return f"use {ANSWERS[name]}" if ANSWERS[name] else FIT_LOCALLY
     if hasattr(EffectForest, name):
         return f"call toLocal().{name}"
-    return None
+    if name not in ANSWERS:
+        return None
+    return f"use {ANSWERS[name]}" if ANSWERS[name] else FIT_LOCALLY
 
 
 def _camel(name: str) -> str:

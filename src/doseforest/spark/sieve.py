@@ -14,7 +14,7 @@ from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.engine.forest import Forest, UnseenRowsWarning
 from doseforest.estimator.corrections.dose_shapes import FUNCTIONS
-from doseforest.estimator.corrections.orthogonal import SEED_STEP, GrownForests, fit_rounds
+from doseforest.estimator.corrections.orthogonal import SEED_STEP, RoundForests, fit_rounds
 from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, stack_blocks
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
@@ -62,14 +62,14 @@ class SieveFit:
         """Means of targets given the covariates, out of fold."""
         return self._means(targets, "residuals")
 
-    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> RoundForests:
         """Grow the forests of a round side by side."""
         forests = at_once(lambda size: self._forest(number, size, scores), self.leaf_sizes)
         # Sent for the rest of the fit: what a lost executor held is made anew from them.
         sent = self.units.kept.send(self.units.context, tuple(forests))
         assert self.queries is not None  # drawn before the rounds
         n_effective = effective_rows(self.units, self.splits, forests, sent, self.queries)
-        return GrownForests(tuple(forests), self.leaf_sizes, tuple(n_effective), _OutOfBag(sent))
+        return RoundForests(tuple(forests), self.leaf_sizes, tuple(n_effective), _OutOfBag(sent))
 
     def stack(self) -> ShapeStack:
         """Weigh the readings; folds are by hash."""

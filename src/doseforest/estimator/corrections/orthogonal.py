@@ -68,7 +68,7 @@ class OrthogonalSettings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GrownForests:
+class RoundForests:
     """The forests of a round, one for each leaf size."""
 
     forests: tuple[Forest, ...]
@@ -84,7 +84,7 @@ class SieveWork(Protocol):
     def means(self, targets: Callable[[RowBlock], FloatArray]) -> Callable[[RowBlock], FloatArray]:
         """Fit means of targets given the covariates; returns those of a block, cross-fitted."""
 
-    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> RoundForests:
         """Grow the forests of a round, which split by scores."""
 
     def stack(self) -> ShapeStack:
@@ -139,7 +139,7 @@ def _prepared(
 
 
 def _stacked(
-    blocks: RowBlocks, work: SieveWork, shape: DoseShape, grown: GrownForests, n_threads: int
+    blocks: RowBlocks, work: SieveWork, shape: DoseShape, grown: RoundForests, n_threads: int
 ) -> SieveRound:
     """Weigh every reading of every forest, and add what they add to the rows, out of bag."""
     everyone = measure_everyone(blocks)
@@ -288,7 +288,7 @@ class _LocalWork:
         means = self.means_of(targets(self.blocks.block))
         return lambda block: means
 
-    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> GrownForests:
+    def grow(self, number: int, scores: Callable[[RowBlock], FloatArray]) -> RoundForests:
         rows, block, settings = self.rows, self.blocks.block, self.settings
         values, channels, grown = scores(block), leaf_channels(block), []
         for leaf_size in settings.leaf_sizes:
@@ -298,7 +298,7 @@ class _LocalWork:
             self.stopwatch.add(grown[-1].seconds)
             self.on_progress(1)
         X, table = rows.effect_features, rows.split_rows.table
-        return GrownForests(
+        return RoundForests(
             forests=tuple(each.forest for each in grown),
             leaf_sizes=settings.leaf_sizes,
             n_effective=tuple(effective_rows(each, X) for each in grown),
