@@ -15,7 +15,7 @@ from doseforest.base.dtypes import CATEGORICAL
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_table import as_table
 from doseforest.estimator.training_rows import check_training
-from doseforest.nuisance.treatment.density_registry import WEIGHTS
+from doseforest.nuisance.treatment.density_registry import WEIGHT_NAMES
 from doseforest.nuisance.treatment.encoded_densities import named_weights
 
 DATA = Table()
@@ -120,7 +120,7 @@ def test_every_correction_finds_the_slopes_of_categories(correction, honesty):
     assert compact.forest.categories == forest.model_.categories
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("name", sorted(WEIGHT_NAMES))
 def test_every_kind_of_treatment_weights_takes_categories(name):
     rows = check_training(DATA.frame, DATA.y, DATA.dose)
     folds = np.arange(rows.n_rows) % 4

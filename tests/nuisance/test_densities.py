@@ -24,6 +24,7 @@ from doseforest.nuisance.treatment import (
     dose_support,
     marginal_density,
     stabilised_weights,
+    weigher,
 )
 from doseforest.nuisance.treatment.balance_functions import fit_balance_terms
 from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
@@ -31,7 +32,8 @@ from doseforest.nuisance.treatment.density_tables import smoothed_density
 from doseforest.nuisance.treatment.entropy import RIDGE, balanced
 from doseforest.nuisance.treatment.tied_classifier import fit_multinomial
 
-REAL_WEIGHTS = [name for name in WEIGHTS if name != "none"]
+ALL_WEIGHTS = [*DENSITIES, *WEIGHTS]
+REAL_WEIGHTS = [name for name in ALL_WEIGHTS if name != "none"]
 
 
 def confounded(n=2000, p=3, seed=0):
@@ -257,12 +259,12 @@ def test_out_of_fold_densities_come_from_fits_that_have_not_seen_the_fold():
 # --- weights ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("name", ALL_WEIGHTS)
 def test_weights_are_near_one_when_the_dose_is_random(name):
     rng, x, _ = confounded(n=2000, p=5)
     dose = rng.uniform(0, 10, size=2000)  # hard edges
     weights = rng.uniform(0.5, 1.5, size=2000)
-    r = WEIGHTS[name](x, dose, folds_of(dose), weights=weights).r
+    r = weigher(name)(x, dose, folds_of(dose), weights=weights).r
     assert np.average(r, weights=weights) == pytest.approx(1.0)
     # 15 products of covariates and dose functions, each off balance by 1 / sqrt(2000), spread the
     # weights by sqrt(15 / 2000) = .09; a line without a choice of its penalty by as much.
@@ -278,7 +280,7 @@ def average_curve_bias(name, seeds=(0, 1)):
     errors = []
     for seed in seeds:
         _, x, dose = confounded(n=3000, seed=seed)
-        r = WEIGHTS[name](x, dose, folds_of(dose)).r
+        r = weigher(name)(x, dose, folds_of(dose)).r
         rows = local_linear_weights(dose, grid, 0.5, "epanechnikov", r)
         errors.append(rows.T @ (dose + 2 * x[:, 0]) / len(dose) - grid - 2 * x[:, 0].mean())
     return np.abs(np.mean(errors, axis=0)).mean()
@@ -358,10 +360,10 @@ def test_fits_do_not_depend_on_threads():
     np.testing.assert_array_equal(*(forest.density(x, dose[:5]) for forest in forests))
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("name", ALL_WEIGHTS)
 def test_weights_of_a_dose_with_a_mass_follow_from_the_seed(name):
     x, dose, _ = with_a_mass(n=400)
-    one, two = (WEIGHTS[name](x, dose, folds_of(dose), seed=3).r for _ in range(2))
+    one, two = (weigher(name)(x, dose, folds_of(dose), seed=3).r for _ in range(2))
     np.testing.assert_array_equal(one, two)
     assert one.mean() == pytest.approx(1.0)
     assert one.min() > 0
@@ -375,7 +377,7 @@ def test_weights_of_a_dose_with_a_mass_follow_from_the_seed(name):
 def test_a_dose_with_far_tails_has_a_smooth_density(name):
     rng, x, _ = confounded(n=1000)
     dose = np.exp(2 * rng.normal(size=1000))  # half of the rows within 4, the last beyond 100
-    weights = WEIGHTS[name](x, dose, folds_of(dose))
+    weights = weigher(name)(x, dose, folds_of(dose))
     support = dose_support(dose)
     grid = support.scale.back(np.linspace(*support.scaled_ends, 4001))
     grid = np.clip(grid, support.low, support.high)

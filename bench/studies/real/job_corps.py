@@ -25,7 +25,7 @@ from bench.studies.tasks import Record
 from doseforest import GeneralizedCausalForest
 from doseforest.base.dtypes import FloatArray
 from doseforest.estimator.averages.averaging import prepare_averages
-from doseforest.nuisance.treatment.density_registry import WEIGHTS
+from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS
 
 DEFAULT, FOREST = "default", "random forest"  # outcome models
 LEAF = 20  # of the random forest
@@ -89,7 +89,7 @@ def average_curves(
     """By kind of weights, which enter averages only: one fit serves all of them."""
     alone = np.asarray(forest.outcome_model_.dose_response(rows.X, doses)).mean(axis=0)
     found: list[tuple[str, FloatArray, FloatArray | None]] = [(ALONE, alone, None)]
-    for density in ("auto", *WEIGHTS):
+    for density in ("auto", *DENSITIES, *WEIGHTS):
         plan = replace(forest._fitted.plan, density=density)
         curve = prepare_averages(forest._fitted.parts, plan).average_curve(doses)
         found.append((density, curve.values, curve.standard_errors))

@@ -19,6 +19,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.machine import thread_count
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.feature_table import BlockSource, categories_of
+from doseforest.data.registered_names import NameIn
 from doseforest.data.sampling import HONESTY_CODES, Honesty
 from doseforest.engine.forest import Forest
 from doseforest.engine.grow_forest import grow_forest, growth_memory
@@ -166,7 +167,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
 
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
-        "distance": [StrOptions(set(CURVE_DISTANCES)), callable],
+        "distance": [NameIn(CURVE_DISTANCES), callable],
         "statistic": [HasMethods(["n_doses", "point_weights", "lay_out"]), None],
         "guard": [HasMethods(["n_channels", "fit"]), None],
         "min_node_size": [Interval(Integral, 1, 2**31, closed="left")],

@@ -16,7 +16,7 @@ from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.paper_mode import check_paper
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.weighting import given_density
-from doseforest.nuisance.treatment.density_registry import DENSITIES
+from doseforest.nuisance.treatment.density_registry import DENSITIES, is_estimated
 from doseforest.nuisance.treatment.known_densities import Strata, known_rows
 
 
@@ -92,6 +92,8 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"correction={forest.correction!r}, which divides by a density. "
                 f"Got {density!r} instead."
             )
+        return
+    if is_estimated(density):
         return
     if is_record(rows.dose):
         raise ValueError(

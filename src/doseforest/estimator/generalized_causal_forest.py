@@ -59,7 +59,7 @@ from doseforest.nuisance.outcome.encoded_models import EncodedFit
 from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS
 from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.treatment.chained import any_learner, joint_support
-from doseforest.nuisance.treatment.density_registry import WEIGHTS
+from doseforest.nuisance.treatment.density_registry import WEIGHT_NAMES
 from doseforest.nuisance.treatment.encoded_densities import with_categories
 from doseforest.nuisance.treatment.known_densities import Strata
 from doseforest.nuisance.treatment.location_scale import LocationScale
@@ -103,15 +103,16 @@ class GeneralizedCausalForest(
         is fitted once a fold and once more.
     treatment_model : regressor, optional
         Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
-    density : str, array, callable or Strata, default="auto"
+    density : str, object with `fit`, array, callable or Strata, default="auto"
         Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
         "gaussian", "forest", "entropy", "permutation", "none"; "auto" picks by the estimated error
-        of the average curve. What is known of an experiment is used as it is, by "orthogonal" too:
-        the density of each row at its own dose, (n_rows,); the probability of each level, (n_rows,
-        n_levels); a function of (X, doses), X with the density features alone, categories in it as
-        their numbers, or text as its place among the labels of ``model_.categories``; or strata
-        within which the dose was randomised. NaN (a stratum of None) marks rows that were only
-        observed.
+        of the average curve; or a recipe with `fit` (`DensityLearner` of
+        `doseforest.nuisance.treatment`). What is known of an experiment is used as it is, by
+        "orthogonal" too: the density of each row at its own dose, (n_rows,); the probability of
+        each level, (n_rows, n_levels); a function of (X, doses), X with the density features alone,
+        categories in it as their numbers, or text as its place among the labels of
+        ``model_.categories``; or strata within which the dose was randomised. NaN (a stratum of
+        None) marks rows that were only observed.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.doses.bases`.
     min_node_size : int or sequence of ints, optional
@@ -227,7 +228,13 @@ class GeneralizedCausalForest(
             tuple,
         ],
         "treatment_model": [HasMethods(["fit", "predict"]), None],
-        "density": [NameIn(WEIGHTS, "auto"), "array-like", callable, Strata],
+        "density": [
+            NameIn(WEIGHT_NAMES, "auto"),
+            HasMethods(["fit"]),
+            "array-like",
+            callable,
+            Strata,
+        ],
         "basis": [NameIn(BASES, "auto"), HasMethods(["fit"])],
         "min_node_size": [Interval(Integral, 1, 2**31, closed="left"), "array-like", None],
         "n_rounds": [Interval(Integral, 1, 100, closed="both")],

@@ -18,6 +18,7 @@ from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.training_rows import FEWEST_ROWS, TrainingRows
 from doseforest.estimator.weighting import given_density
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
+from doseforest.nuisance.treatment.density_registry import is_estimated
 from doseforest.nuisance.treatment.known_densities import known_rows
 
 KNOWN, PARTLY_KNOWN, ESTIMATED = "known", "partly known", "estimated"
@@ -49,7 +50,7 @@ def treatment_means(rows: TrainingRows, folds: IntArray, plan: FitPlan) -> Treat
     """
     functions = plan.basis.evaluate(rows.dose)[:, 1:]
     everyone = np.ones(rows.n_rows, bool)
-    if isinstance(plan.density, str):
+    if is_estimated(plan.density):
         return TreatmentMeans(_estimated(everyone, functions, rows, folds, plan), ESTIMATED)
     density = given_density(rows, plan.density)
     given = known_rows(density, rows.treatment_features, rows.dose, rows.weights)

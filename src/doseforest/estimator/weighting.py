@@ -19,7 +19,7 @@ from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.encoding.category_encoding import fit_encoder
 from doseforest.nuisance.treatment.chained import any_learner
 from doseforest.nuisance.treatment.conditional_density import RowDensities, cross_fit_density
-from doseforest.nuisance.treatment.density_registry import DENSITIES
+from doseforest.nuisance.treatment.density_registry import DENSITIES, density_learner, is_estimated
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.encoded_densities import (
     encoded_table,
@@ -44,12 +44,12 @@ def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) ->
         "n_threads": plan.n_threads,
     }
 
-    def named(name: str) -> TreatmentWeights:
-        return named_weights(name, X, rows.dose, folds, counts, **shared)
+    def named(asked: Any) -> TreatmentWeights:
+        return named_weights(asked, X, rows.dose, folds, counts, **shared)
 
-    if not isinstance(plan.density, str):
+    if not is_estimated(plan.density):
         return WeightChoice(_known(rows, plan), {}, correct=True, strength=1.0)
-    if plan.density != "auto":
+    if not _is_auto(plan.density):
         return WeightChoice(named(plan.density), {}, correct=True, strength=1.0)
     table = X
     if counts:
@@ -64,17 +64,21 @@ def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) ->
     )
 
 
+def _is_auto(density: Any) -> bool:
+    return isinstance(density, str) and density == "auto"
+
+
 def conditional_density(rows: TrainingRows, plan: FitPlan) -> RowDensities:
     """The density of the dose given the covariates that the published correction divides by."""
     density = plan.density
-    if not isinstance(density, str):
+    if not is_estimated(density):
         known = _known(rows, plan).density
         assert known is not None  # what is known has a density
         return known
-    name = DEFAULT_DENSITY if density == "auto" else density
+    learner = density_learner(DEFAULT_DENSITY if _is_auto(density) else density)
     counts = rows.category_counts(rows.treatment_columns)
     return cross_fit_density(
-        any_learner(with_categories(DENSITIES[name](), counts), rows.dose),
+        any_learner(with_categories(learner, counts), rows.dose),
         rows.treatment_features,
         rows.dose,
         draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
@@ -129,10 +133,10 @@ def density_of_growing_rows(
         labels = given_density(rows, density).labels[rows.grows]
         strata = conditional_density(growing, replace(plan, density=Strata(labels)))
         return lambda doses: strata.out_of_fold(X, doses)
-    if not isinstance(density, str):
+    if not is_estimated(density):
         known = conditional_density(rows, plan)
         return lambda doses: known.out_of_fold(rows.treatment_features, doses)[rows.grows]
-    learner = DENSITIES[DEFAULT_DENSITY if density == "auto" else density]()
+    learner = density_learner(DEFAULT_DENSITY if _is_auto(density) else density)
     counts = growing.category_counts(growing.treatment_columns)
     fitted = with_categories(learner, counts).fit(
         X,

@@ -24,6 +24,7 @@ from doseforest.estimator.early_checks import check_given
 from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk
 from doseforest.evaluation.tuned_parameters import checked_params
 from doseforest.nuisance.cross_fit import draw_folds, fold_splits
+from doseforest.nuisance.treatment.density_registry import is_estimated
 from doseforest.nuisance.treatment.known_densities import Strata
 
 LEVEL = 0.05  # at which a candidate beats the forest as it is, all candidates together
@@ -291,7 +292,7 @@ class _Rows:
         if isinstance(density, Strata):
             labels = checks.as_labels(density.labels, "labels")
             own.set_params(density=Strata(labels[train]))
-        elif not isinstance(density, str) and not callable(density):
+        elif not is_estimated(density) and not callable(density):
             own.set_params(density=np.asarray(density)[train])
         try:
             with warnings.catch_warnings():

@@ -19,6 +19,7 @@ from doseforest.estimator.treatment_means import treatment_means
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
+from doseforest.nuisance.treatment.density_registry import is_estimated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +143,7 @@ def new_rows_judged(
         treatment_columns=trained.treatment_columns,
         categories=trained.categories,
     )
-    known = isinstance(plan.density, str) or callable(plan.density)
+    known = is_estimated(plan.density) or callable(plan.density)
     own_plan = plan if known else replace(plan, density="auto")
     observed = model.curves(rows.X, rows.dose[:, None])[:, 0]
     return JudgedRows(rows, own_plan, lambda asked: model.curves(rows.X, asked), observed)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray, SetArray, set_words
-from doseforest.engine.splits.distances import CURVE_DISTANCES
+from doseforest.engine.splits.distances import compiled_distance
 from doseforest.engine.splits.split_statistics import SplitStatistic
 
 MAX_ENUMERATED = 8  # bins with rows up to which every subset is tried
@@ -135,7 +135,7 @@ def _weight(statistic: SplitStatistic, sums: FloatArray, counts: IntArray | int)
 def _point_weights(statistic: SplitStatistic) -> FloatArray:
     """Quadrature of the points of a curve, or ones where the distance has no use for it."""
     named = isinstance(statistic.distance, str)
-    if named and not CURVE_DISTANCES[str(statistic.distance)].uses_quadrature:
+    if named and not compiled_distance(str(statistic.distance)).uses_quadrature:
         return np.ones(len(statistic.quadrature))
     return statistic.quadrature
 
@@ -160,7 +160,7 @@ def _difference(
 
 def _direction(statistic: SplitStatistic, difference: FloatArray) -> FloatArray:
     """Direction whose product with a difference is its norm; a user's distance counts as L2."""
-    norm = CURVE_DISTANCES[statistic.distance].norm if isinstance(statistic.distance, str) else 1
+    norm = compiled_distance(statistic.distance).norm if isinstance(statistic.distance, str) else 1
     directions: dict[int, FloatArray] = {
         0: np.sign(difference),
         1: difference,

@@ -76,7 +76,8 @@ class CompiledDistance:
     uses_quadrature: bool = True
 
 
-CURVE_DISTANCES: dict[str, CompiledDistance] = {
+# A line of a user may be a plain function; it runs in NumPy.
+CURVE_DISTANCES: dict[str, CompiledDistance | DistanceFunction] = {
     "l1": CompiledDistance(l1, 0, squared=False),
     "l2": CompiledDistance(l2, 1, squared=True),
     "linf": CompiledDistance(linf, 2, squared=False, uses_quadrature=False),
@@ -86,11 +87,28 @@ CURVE_DISTANCES: dict[str, CompiledDistance] = {
 }
 
 
+def compiled_distance(name: str) -> CompiledDistance:
+    """The line of a distance that has compiled code."""
+    line = CURVE_DISTANCES[name]
+    assert isinstance(line, CompiledDistance)  # others are functions from `named_distance` on
+    return line
+
+
+def named_distance(distance: str | DistanceFunction) -> str | DistanceFunction:
+    """The name of a distance that has compiled code, or the function that runs in NumPy.
+
+    >>> named_distance("l2")
+    'l2'
+    """
+    line = CURVE_DISTANCES[distance] if isinstance(distance, str) else distance
+    return distance if isinstance(line, CompiledDistance) else line
+
+
 def curve_distances(
     distance: str | DistanceFunction, left: FloatArray, right: FloatArray, quadrature: FloatArray
 ) -> FloatArray:
     """Distances of pairs of curves (n, n_doses) by name or by the user's function, checked."""
-    function = CURVE_DISTANCES[distance].function if isinstance(distance, str) else distance
+    function = compiled_distance(distance).function if isinstance(distance, str) else distance
     distances = np.asarray(function(left, right, quadrature))
     if distances.dtype.kind not in "biuf" or distances.shape != (len(left),):
         raise ValueError(

@@ -14,7 +14,7 @@ import numpy as np
 from doseforest import _core
 from doseforest.base.dtypes import Array, ChannelArray, FloatArray
 from doseforest.data.exact_grid import exact_channels, row_blocks
-from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
+from doseforest.engine.splits.distances import DistanceFunction, compiled_distance, curve_distances
 from doseforest.engine.splits.positivity import POSITIVITY_CODES, Positivity, positivity_gain
 
 
@@ -73,7 +73,7 @@ class MeanCurveStatistic:
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
         """Return the compiled form of a distance of the table."""
         assert isinstance(self.distance, str)
-        compiled = CURVE_DISTANCES[self.distance]
+        compiled = compiled_distance(self.distance)
         channel_weights = np.zeros(self.channels.shape[1])
         channel_weights[: self.n_doses] = self.quadrature if compiled.uses_quadrature else 1.0
         return _core.SplitRule(

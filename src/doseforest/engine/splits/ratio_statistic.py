@@ -9,7 +9,7 @@ import numpy as np
 from doseforest import _core
 from doseforest.base.dtypes import Array, ChannelArray, FloatArray
 from doseforest.data.exact_grid import exact_channels, padded_width
-from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
+from doseforest.engine.splits.distances import DistanceFunction, compiled_distance, curve_distances
 from doseforest.engine.splits.positivity import POSITIVITY_CODES, positivity_gain
 from doseforest.engine.splits.split_statistics import STATISTIC_CODES, StatisticRows
 
@@ -48,7 +48,7 @@ class RatioStatistic:
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
         """Return the compiled form of a distance of the table."""
         assert isinstance(self.distance, str)
-        compiled = CURVE_DISTANCES[self.distance]
+        compiled = compiled_distance(self.distance)
         weights = self.quadrature if compiled.uses_quadrature else np.ones(len(self.quadrature))
         settings = [weights, self.least]
         if self.gaps is not None:

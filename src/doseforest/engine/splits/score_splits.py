@@ -15,7 +15,7 @@ import numpy as np
 from doseforest import _core
 from doseforest.base.dtypes import ChannelArray, FloatArray
 from doseforest.data.exact_grid import exact_channels, padded_width
-from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction, curve_distances
+from doseforest.engine.splits.distances import DistanceFunction, compiled_distance, curve_distances
 from doseforest.engine.splits.split_statistics import (
     STATISTIC_CODES,
     StatisticRows,
@@ -135,7 +135,7 @@ class ScoreStatistic:
     def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
         """Return the compiled form of a distance of the table."""
         assert isinstance(self.distance, str)
-        compiled = CURVE_DISTANCES[self.distance]
+        compiled = compiled_distance(self.distance)
         n_points, k = self.functions.shape
         stride = padded_width(n_points)
         weights = self.quadrature if compiled.uses_quadrature else np.ones(n_points)

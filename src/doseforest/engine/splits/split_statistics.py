@@ -14,7 +14,7 @@ import numpy as np
 
 from doseforest import _core
 from doseforest.base.dtypes import Array, ChannelArray, FloatArray
-from doseforest.engine.splits.distances import DistanceFunction, trapezoid_weights
+from doseforest.engine.splits.distances import DistanceFunction, named_distance, trapezoid_weights
 from doseforest.engine.splits.positivity import Positivity
 
 # enum Statistic of cpp/layout.hpp
@@ -65,6 +65,10 @@ class StatisticRows:
     spread: Array | None = None  # (n_rows, 1 or 2)
     zeta: float = 0.0
     positivity: Positivity = "conditional"
+
+    def __post_init__(self) -> None:
+        """Take the function of a name in `CURVE_DISTANCES` that has no compiled code."""
+        object.__setattr__(self, "distance", named_distance(self.distance))
 
 
 class SplitStatistic(Protocol):

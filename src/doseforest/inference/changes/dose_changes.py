@@ -37,6 +37,7 @@ from doseforest.inference.changes.riesz import fit_riesz_terms
 from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.inference.robust_regression import clusters_of
 from doseforest.nuisance.cross_fit import draw_folds
+from doseforest.nuisance.treatment.density_registry import is_estimated
 from doseforest.nuisance.treatment.dose_support import dose_support
 from doseforest.nuisance.treatment.encoded_densities import encoded_table
 
@@ -199,7 +200,7 @@ def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
 
 def _known(rows: TrainingRows, plan: FitPlan) -> KnownAssignment | None:
     """Densities of all rows at any dose, where the user has given them."""
-    if isinstance(plan.density, str):
+    if is_estimated(plan.density):
         return None
     found = conditional_density(rows, plan)
     everything = isinstance(found, KnownAssignment) and found.estimates is None and found.everywhere

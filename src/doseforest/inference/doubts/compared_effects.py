@@ -13,6 +13,7 @@ from doseforest.doses.grids import DoseRange, dose_sample
 from doseforest.doses.vectors import plain_dose
 from doseforest.estimator.fitted import Fitted
 from doseforest.inference.doubts.refuters import FirstColumns
+from doseforest.nuisance.treatment.density_registry import is_estimated
 
 if TYPE_CHECKING:
     from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
@@ -65,7 +66,7 @@ def refitted_recipe(
     recipe: GeneralizedCausalForest = clone(forest)
     changed = {"baseline": baseline, "doses": None, "progress": False, "verbose": False, **params}
     density = changed.get("density", recipe.density)
-    known = not isinstance(density, str)
+    known = not is_estimated(density)
     if known and (kind == "placebo" or (kind == "subset" and not callable(density))):
         changed["density"] = "auto"
     elif callable(density) and kind == "random_common_cause":

@@ -13,7 +13,7 @@ from doseforest.nuisance.treatment.conditional_density import (
     RowDensities,
     cross_fit_density,
 )
-from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS
+from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS, weigher
 from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.forest_density import ForestDensity
 from doseforest.nuisance.treatment.gaussian import Gaussian
@@ -45,4 +45,5 @@ __all__ = [
     "known_rows",
     "marginal_density",
     "stabilised_weights",
+    "weigher",
 ]

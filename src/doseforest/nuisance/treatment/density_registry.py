@@ -1,9 +1,14 @@
-"""The tables of densities and of weights. To add one: a recipe and a line."""
+"""The tables of densities and of weights. To add one: a recipe and a line.
+
+A density needs no line to be used: an object with `fit` (`DensityLearner`) is taken as it is. None
+is in any file: a saved forest answers without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -57,8 +62,20 @@ def no_weights(
     return TreatmentWeights("none", np.ones(len(dose)), shrinkage=0.0)
 
 
-def density_weights(name: str, learner: Callable[[], DensityLearner]) -> WeightFunction:
-    """Stabilised weights of a density."""
+def density_weights(
+    name: str, learner: DensityLearner, *, plain: DensityLearner | None = None
+) -> WeightFunction:
+    """Stabilised weights of a density.
+
+    Parameters
+    ----------
+    name : str
+        Of the weights.
+    learner : DensityLearner
+    plain : DensityLearner, optional
+        What fits p(t) without covariates, for doses of several components; by default `learner`.
+    """
+    without = learner if plain is None else plain
 
     def weigh(
         X: FloatArray,
@@ -80,9 +97,9 @@ def density_weights(name: str, learner: Callable[[], DensityLearner]) -> WeightF
                 n_threads=n_threads,
             )
 
-        density = fitted(X, learner())
+        density = fitted(X, learner)
         if is_record(dose):  # p(t) by the same means, without the covariates
-            overall = fitted(np.zeros((len(dose), 1)), DENSITIES[name]()).observed
+            overall = fitted(np.zeros((len(dose), 1)), without).observed
             ratios = overall / np.maximum(density.observed, np.finfo(np.float64).tiny)
         else:
             ratios = density_ratios(density, dose, X, weights=weights)
@@ -98,8 +115,38 @@ DENSITIES: dict[str, Callable[[], DensityLearner]] = {
     "forest": ForestDensity,
 }
 WEIGHTS: dict[str, WeightFunction] = {
-    **{name: density_weights(name, learner) for name, learner in DENSITIES.items()},
     "entropy": entropy_weights,
     "permutation": permutation_weights,
     "none": no_weights,
 }
+WEIGHT_NAMES: Mapping[str, Any] = ChainMap(WEIGHTS, DENSITIES)
+
+
+def is_estimated(density: Any) -> bool:
+    """Whether what a user gave as the density is a name or an object that fits one.
+
+    >>> is_estimated("binned"), is_estimated(Gaussian()), is_estimated(np.ones(3))
+    (True, True, False)
+    """
+    return isinstance(density, str) or hasattr(density, "fit")
+
+
+def density_learner(density: Any) -> DensityLearner:
+    """The recipe of a name in `DENSITIES`, or the one that was given."""
+    learner: DensityLearner = DENSITIES[density]() if isinstance(density, str) else density
+    return learner
+
+
+def weigher(weights: Any) -> WeightFunction:
+    """What makes weights by a name, or of a density's recipe.
+
+    Examples
+    --------
+    >>> dose, folds = np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 1])
+    >>> weigher("none")(np.zeros((4, 1)), dose, folds).r
+    array([1., 1., 1., 1.])
+    """
+    if isinstance(weights, str) and weights in WEIGHTS:
+        return WEIGHTS[weights]
+    name = weights if isinstance(weights, str) else type(weights).__name__
+    return density_weights(name, density_learner(weights))

@@ -17,7 +17,12 @@ from doseforest.nuisance.encoding.category_encoding import (
     fit_encoder,
 )
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity, DensityLearner
-from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS, density_weights
+from doseforest.nuisance.treatment.density_registry import (
+    WEIGHTS,
+    density_learner,
+    density_weights,
+    weigher,
+)
 from doseforest.nuisance.treatment.dose_support import DoseSupport
 from doseforest.nuisance.treatment.known_rows import DensityFunction
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
@@ -77,7 +82,7 @@ def with_categories(learner: DensityLearner, counts: CategoryCounts) -> DensityL
 
 
 def named_weights(
-    name: str,
+    asked: str | DensityLearner,
     X: FloatArray,
     dose: FloatArray,
     folds: IntArray,
@@ -87,14 +92,25 @@ def named_weights(
     seed: int = 0,
     n_threads: int = 1,
 ) -> TreatmentWeights:
-    """Weights of a name in `WEIGHTS`; `counts` are the codes of each column with categories.
+    """Weights of a name or of a density's recipe.
 
+    Parameters
+    ----------
+    asked : str or DensityLearner
+        A name in `WEIGHTS` or `DENSITIES`, or a recipe.
+    counts : mapping
+        Codes of each column with categories.
+
+    Notes
+    -----
     Densities are cross-fitted, each with an encoder of its own. Balance is sought among all rows
     at once, and so they are encoded at once.
     """
-    weigh, table = WEIGHTS[name], X
-    if counts and name in DENSITIES:
-        weigh = density_weights(name, lambda: EncodedLearner(DENSITIES[name](), counts))
+    weigh, table = weigher(asked), X
+    if counts and not (isinstance(asked, str) and asked in WEIGHTS):
+        name = asked if isinstance(asked, str) else type(asked).__name__
+        learner = density_learner(asked)
+        weigh = density_weights(name, EncodedLearner(learner, counts), plain=learner)
     else:
         table = encoded_table(X, dose, counts, weights, seed)
     return weigh(table, dose, folds, weights=weights, seed=seed, n_threads=n_threads)

@@ -23,7 +23,7 @@ from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
-from doseforest.nuisance.treatment.density_registry import WEIGHTS
+from doseforest.nuisance.treatment.density_registry import WEIGHT_NAMES, WEIGHTS, weigher
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 
 AUTO = ("entropy", "permutation", "location_scale", "binned")  # beside "none"
@@ -86,7 +86,7 @@ def choose_weights(
     grid : array of shape (n_doses,)
         Doses at which the curve is wanted, all of them with rows near.
     candidates : sequence of str or TreatmentWeights
-        Names in `WEIGHTS`, or weights made before. Ones are always among the candidates.
+        Names in `WEIGHTS` or `DENSITIES`, or weights made before. Ones are always among them.
     shrinkages : sequence of float
         Powers of each candidate's r that are tried.
     kernel, bandwidth
@@ -109,7 +109,7 @@ def choose_weights(
     given = [
         candidate
         if isinstance(candidate, TreatmentWeights)
-        else WEIGHTS[candidate](X, dose, folds, weights=weights, seed=seed, n_threads=n_threads)
+        else weigher(candidate)(X, dose, folds, weights=weights, seed=seed, n_threads=n_threads)
         for candidate in candidates
     ]
     width = rule_of_thumb(dose, kernel, weights) if bandwidth is None else bandwidth
@@ -156,9 +156,9 @@ def _check(
             f"Got shape {np.shape(residual)} instead."
         )
     for candidate in candidates:
-        if not isinstance(candidate, TreatmentWeights) and candidate not in WEIGHTS:
+        if not isinstance(candidate, TreatmentWeights) and candidate not in WEIGHT_NAMES:
             raise ValueError(
-                f"The 'candidates' parameter must hold names in {list(WEIGHTS)} or "
+                f"The 'candidates' parameter must hold names in {list(WEIGHT_NAMES)} or "
                 f"TreatmentWeights. Got {candidate!r} instead."
             )
 
