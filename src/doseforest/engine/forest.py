@@ -215,7 +215,22 @@ class Forest(ForestViews):
         )
 
     def averages_without(self, table: BlockSource, row_ids: IntArray, n_threads: int) -> FloatArray:
-        """`average_oob` of rows that are checked, with the ids that they were drawn by."""
+        """`average_oob` of rows that are checked, with the ids that they were drawn by.
+
+        Parameters
+        ----------
+        table : BlockSource
+            Blocks of rows, checked.
+        row_ids : array of int of shape (n_rows,)
+            What the rows were drawn by.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        array of shape (n_rows, n_channels)
+            The averages.
+        """
         averages, n_trees = self._average(table, row_ids, n_threads)
         n_without = int((n_trees == 0).sum())
         if n_without:

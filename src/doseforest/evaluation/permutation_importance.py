@@ -26,10 +26,24 @@ from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PermutationImportance(Estimates):
-    """Rise of the curves' R-risk when a feature is shuffled; see `effect_risk`.
+    """Rise of the curves' R-risk when a feature is shuffled; it prints as a table.
 
-    `values` are means over repeats and may be below 0 by noise; `standard_errors` are for other
-    rows and shuffles, by groups. It prints as a table.
+    Attributes
+    ----------
+    values : array of shape (n_features,)
+        Means over repeats; they may be below 0 by noise.
+    standard_errors : array of shape (n_features,)
+        For other rows and shuffles, by groups.
+    degrees : float or array of shape (n_features,)
+        Degrees of freedom of the standard errors.
+    repeat_standard_errors : array of shape (n_features,)
+        For other shuffles of the same rows, or NaN.
+    risk : float
+        R-risk without a shuffle; what no curve explains, mostly noise.
+    n_repeats : int
+        Shuffles of each feature.
+    names : tuple of str or None
+        Names of the features, where the training table had them.
 
     Examples
     --------
@@ -38,13 +52,19 @@ class PermutationImportance(Estimates):
     [('income', 2.0), ('age', 0.1)]
     """
 
-    repeat_standard_errors: FloatArray  # (n_features,) for other shuffles of the same rows, or NaN
-    risk: float  # without a shuffle; what no curve explains, mostly noise
+    repeat_standard_errors: FloatArray  # (n_features,)
+    risk: float
     n_repeats: int
-    names: tuple[str, ...] | None  # of the features, where the training table had names
+    names: tuple[str, ...] | None
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and values, the most important first; x[0] stands for a feature without a name."""
+        """Names and values, the most important first.
+
+        Returns
+        -------
+        list of (str, float)
+            Features; x[0] stands for the first one where features have no names.
+        """
         order = np.argsort(-self.values, kind="stable")
         return [(feature_label(self.names, int(f)), float(self.values[f])) for f in order]
 

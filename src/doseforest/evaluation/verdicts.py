@@ -19,11 +19,29 @@ MANY_TIMES = 1000  # so many times as many rows are not worth a sentence
 
 @dataclass(frozen=True, slots=True)
 class SelectionVerdict:
-    """Who is best, who cannot be told from it, and whether it wins."""
+    """Who is best, who may be as good, and whether the best wins.
+
+    Attributes
+    ----------
+    best : str
+        Candidate of best score.
+    winner : str or None
+        The best, where it is better than all others beyond noise.
+    tied : tuple of str
+        The best, and those within noise of it; empty where one wins.
+    reason : str
+        Why there is a winner or none.
+
+    Examples
+    --------
+    >>> verdict = SelectionVerdict("forest", None, ("forest", "boosting"), "They are too close.")
+    >>> verdict.winner is None
+    True
+    """
 
     best: str
     winner: str | None
-    tied: tuple[str, ...]  # the best, and those within noise of it; empty where somebody wins
+    tied: tuple[str, ...]
     reason: str
 
 

@@ -22,16 +22,41 @@ class Balance:
     the mean, and with having a dose that is a point mass. For levels: the covariate's mean among
     the units with a level less its mean among all, in standard deviations. For several components:
     correlations with all of these, of each component.
+
+    Attributes
+    ----------
+    covariates : tuple of str
+        Names; "age missing" stands for missing values of age.
+    targets : tuple of str
+        What they are compared with.
+    standardised : bool
+        Whether numbers are differences of means; else they are correlations.
+    before : array of shape (n_covariates, n_targets)
+        Without treatment weights.
+    after : array of shape (n_covariates, n_targets)
+        With them.
+
+    Examples
+    --------
+    >>> balance = Balance(("age",), ("dose",), False, np.array([[-0.4]]), np.array([[0.1]]))
+    >>> balance.worst()
+    array([[0.4, 0.1]])
     """
 
-    covariates: tuple[str, ...]  # (n_covariates,); "age missing" stands for missing values of age
-    targets: tuple[str, ...]  # (n_targets,) what they are compared with
-    standardised: bool  # differences of means; else correlations
-    before: FloatArray  # (n_covariates, n_targets) without treatment weights
-    after: FloatArray  # (n_covariates, n_targets) with them
+    covariates: tuple[str, ...]  # (n_covariates,)
+    targets: tuple[str, ...]  # (n_targets,)
+    standardised: bool
+    before: FloatArray  # (n_covariates, n_targets)
+    after: FloatArray  # (n_covariates, n_targets)
 
     def worst(self) -> FloatArray:
-        """Largest size of each covariate before and after, shape (n_covariates, 2)."""
+        """Largest size of each covariate before and after weighting.
+
+        Returns
+        -------
+        array of shape (n_covariates, 2)
+            The sizes.
+        """
         return np.stack([np.abs(own).max(axis=1) for own in (self.before, self.after)], axis=1)
 
 

@@ -33,6 +33,13 @@ EFFECT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class ModelSummary:
     """What was fitted and what it says, as text.
 
+    Attributes
+    ----------
+    title : str
+        First line.
+    sections : tuple of (str, tuple of str)
+        Headings and their lines.
+
     Examples
     --------
     >>> ModelSummary("Forest", (("Data", ("400 rows",)), ("Time", ("1 s",))))
@@ -42,7 +49,7 @@ class ModelSummary:
     """
 
     title: str
-    sections: tuple[tuple[str, tuple[str, ...]], ...]  # headings and their lines
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __str__(self) -> str:
         indent = 2 + max(len(heading) for heading, _ in self.sections)

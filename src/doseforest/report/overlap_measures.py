@@ -31,11 +31,26 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray | None = None) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSpread:
-    """How far treatment weights spread."""
+    """How far treatment weights spread.
 
-    quantiles: FloatArray  # (7,) at QUANTILES
-    largest: float  # in units of the mean, which is 1
-    effective_sample: float  # (sum w)^2 / sum w^2, rows
+    Attributes
+    ----------
+    quantiles : array of shape (7,)
+        Quantiles of the weights.
+    largest : float
+        Largest weight, in units of the mean, which is 1.
+    effective_sample : float
+        Rows that weigh as much as all together: (sum w)^2 / sum w^2.
+
+    Examples
+    --------
+    >>> WeightSpread(np.ones(7), largest=1.0, effective_sample=400.0).effective_sample
+    400.0
+    """
+
+    quantiles: FloatArray  # (7,)
+    largest: float
+    effective_sample: float  # (sum w)
 
 
 def weight_spread(r: FloatArray, weights: FloatArray | None = None) -> WeightSpread:

@@ -42,36 +42,96 @@ WEAK_BELOW = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverlapReport:
-    """Overlap of the training population; made by `GeneralizedCausalForest.overlap_report`.
+    """Overlap of the training population, as `GeneralizedCausalForest.overlap_report` measures it.
 
     ``print(report)`` shows the tables and what is wrong, ``report.plot()`` draws them,
     ``report.to_dict()`` gives columns that any frame library takes.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        Doses that the tables are about.
+    components : tuple of str
+        Names of the dose, or of its components.
+    arms : bool
+        Whether the first of two components is an arm, the second its dose.
+    masses : tuple of float
+        Levels of the dose, or its point masses; empty with several components.
+    continuous : bool
+        Whether there are doses beside them, in some component.
+    supported : array of shape (n_doses,)
+        Share of units that could well have had the dose.
+    kernel_sample : array of shape (n_doses,)
+        Rows that speak about the dose.
+    weighted_sample : array of shape (n_doses,)
+        The same after treatment weights.
+    density_quantiles : array of shape (7, n_doses)
+        Quantiles of pi(t | X_i) over the units; probabilities at masses.
+    observed_quantiles : array of shape (7,)
+        Quantiles of pi(T_i | X_i) over rows beside masses; of levels, over all.
+    weights_name : str
+        Kind of the treatment weights, with the power they were raised to.
+    before_cap, after_cap : WeightSpread
+        Spread of the weights.
+    n_capped : int
+        Number of weights that were capped.
+    balance : Balance
+        What is left of the covariates' dependence on the dose.
+    weak_below : float
+        A variance given the covariates below this share of the overall one is weak.
+    weak_share : float
+        Share of units with such a variance, of any component.
+    observed_doses : array of shape (n_rows,) or (n_rows, n_components)
+        Observed doses.
+    treatment_weights : array of shape (n_rows,)
+        Weights, as averages use them.
+    variance_ratios : array of shape (n_rows,) or (n_rows, n_components)
+        Var(T | X_i) / Var(T), or of each component given those before it; NaN where an arm has but
+        one dose.
+    sample_weights : array of shape (n_rows,) or None
+        Weights of the rows.
+    level_samples : array of shape (n_masses,)
+        Weighted rows at each level or mass.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="gaussian", baseline=0.0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> forest.overlap_report().n_rows
+    300
     """
 
     n_rows: int
-    doses: FloatArray  # (n_doses,), or (n_doses, n_components)
-    components: tuple[str, ...]  # names of the dose, or of its components
-    arms: bool  # the first of two components is an arm, the second its dose
-    masses: tuple[float, ...]  # levels of the dose, or its point masses; of several components: ()
-    continuous: bool  # whether there are doses beside them, in some component
-    supported: FloatArray  # (n_doses,) share of units that could well have had the dose
-    kernel_sample: FloatArray  # (n_doses,) rows that speak about the dose
-    weighted_sample: FloatArray  # (n_doses,) the same after treatment weights
-    density_quantiles: FloatArray  # (7, n_doses) of pi(t | X_i); probabilities at masses
-    observed_quantiles: FloatArray  # (7,) of pi(T_i | X_i) over rows beside masses; of levels: all
-    weights_name: str  # of the treatment weights, with the power they were raised to
+    doses: FloatArray  # (n_doses,)
+    components: tuple[str, ...]
+    arms: bool
+    masses: tuple[float, ...]
+    continuous: bool
+    supported: FloatArray  # (n_doses,)
+    kernel_sample: FloatArray  # (n_doses,)
+    weighted_sample: FloatArray  # (n_doses,)
+    density_quantiles: FloatArray  # (7, n_doses)
+    observed_quantiles: FloatArray  # (7,)
+    weights_name: str
     before_cap: WeightSpread
     after_cap: WeightSpread
     n_capped: int
     balance: Balance
-    weak_below: float  # a variance given the covariates below this share of the overall is weak
-    weak_share: float  # share of units with such a variance, of any component
-    observed_doses: FloatArray  # (n_rows,), or (n_rows, n_components)
-    treatment_weights: FloatArray  # (n_rows,) r, as averages use it
-    variance_ratios: FloatArray  # (n_rows,) Var(T | X_i) / Var(T); or of each component given
+    weak_below: float
+    weak_share: float
+    observed_doses: FloatArray  # (n_rows,)
+    treatment_weights: FloatArray  # (n_rows,)
+    variance_ratios: FloatArray  # (n_rows,)
     # those before it, (n_rows, n_components), NaN where an arm has but one dose
     sample_weights: FloatArray | None  # (n_rows,)
-    level_samples: FloatArray  # (n_masses,) weighted rows at each level or mass
+    level_samples: FloatArray  # (n_masses,)
 
     @property
     def weak_shares(self) -> dict[str, float]:
@@ -86,7 +146,13 @@ class OverlapReport:
         return overlap_messages(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Columns by table: ``pandas.DataFrame(report.to_dict()["doses"])``."""
+        """Columns by table: ``pandas.DataFrame(report.to_dict()["doses"])``.
+
+        Returns
+        -------
+        dict
+            Tables "doses", "weights" and "balance", the share of weak units, and the messages.
+        """
         levels = [f"density_{share:.0%}" for share in QUANTILES]
         spreads = (self.before_cap, self.after_cap)
         return {
@@ -132,11 +198,12 @@ class OverlapReport:
         Parameters
         ----------
         axes : sequence of four matplotlib axes, optional
-            By default a new figure.
+            Where to draw; by default a new figure.
 
         Returns
         -------
-        The four axes.
+        sequence of four matplotlib axes
+            The pictures.
         """
         return plot_report(self, axes)
 

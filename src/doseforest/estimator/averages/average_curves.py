@@ -20,6 +20,23 @@ from doseforest.doses.vectors import dose_text, is_record
 class AverageDoseResponse(JointEstimates):
     """The average dose-response function (ADRF) at some doses; it prints as a table.
 
+    Attributes
+    ----------
+    values : array of shape (n_doses,)
+        Average outcome at each dose.
+    standard_errors : array of shape (n_doses,)
+        Their standard errors.
+    degrees : float or array of shape (n_doses,)
+        Degrees of freedom of the standard errors.
+    covariance : array of shape (n_doses, n_doses)
+        Covariance of the values.
+    doses : array of shape (n_doses,) or (n_doses, n_components)
+        The doses.
+    bandwidth : float or None
+        Bandwidth of the values; None where doses are matched, not smoothed.
+    method : {"least_error", "bias_corrected"}
+        What the values aim at: the least error, or no smoothing bias.
+
     Examples
     --------
     >>> curve = AverageDoseResponse(
@@ -35,9 +52,9 @@ class AverageDoseResponse(JointEstimates):
     dose 1      3         0.2   2.61    3.39
     """
 
-    doses: FloatArray  # (n_doses,) or (n_doses, n_components)
-    bandwidth: float | None = None  # of the values; None: doses are matched, not smoothed
-    method: str = "least_error"  # or "bias_corrected", see `Averager.average_curve`
+    doses: FloatArray  # (n_doses,)
+    bandwidth: float | None = None
+    method: str = "least_error"
 
     def _labels(self) -> list[str]:
         return [f"dose {dose_text(dose, 4)}" for dose in self.doses]
@@ -48,6 +65,11 @@ class AverageDoseResponse(JointEstimates):
         The slope of the least-squares line through the logarithms of the values over those of the
         doses: over the range of these doses, each counting alike. Its standard error is by the
         delta method, with the covariance of the values.
+
+        Returns
+        -------
+        Estimate
+            The elasticity with its standard error.
 
         Examples
         --------

@@ -21,8 +21,20 @@ ROUNDING = 1e-12  # spread of a constant column, as a share of its largest numbe
 class LinearProjection(JointEstimates):
     """A regression of doubly robust scores on covariates; it prints as a table.
 
-    Its `values` are the coefficients, that of the intercept first; standard errors are HC3, or by
-    groups.
+    Attributes
+    ----------
+    values : array of shape (n_coefficients,)
+        The coefficients, that of the intercept first.
+    standard_errors : array of shape (n_coefficients,)
+        HC3, or by groups.
+    degrees : float or array of shape (n_coefficients,)
+        Degrees of freedom of the standard errors.
+    covariance : array of shape (n_coefficients, n_coefficients)
+        Covariance of the coefficients.
+    names : tuple of str
+        Names of the coefficients, the intercept first.
+    n : int
+        Number of rows.
 
     Examples
     --------
@@ -35,8 +47,8 @@ class LinearProjection(JointEstimates):
     age                0.5         0.1  5.00  5.7e-07  0.304   0.696
     """
 
-    names: tuple[str, ...]  # the intercept first
-    n: int  # rows
+    names: tuple[str, ...]
+    n: int
 
     @property
     def t_values(self) -> FloatArray:

@@ -51,15 +51,30 @@ class AverageChange(Estimate):
 
     Or, of `shift_outcome`, the average outcome after the change.
 
+    Attributes
+    ----------
+    value : float
+        The change.
+    standard_error : float
+        Its standard error, by groups.
+    degrees : float
+        Degrees of freedom of the standard error.
+    n : int
+        Rows that it is an average over.
+    held : float
+        Share of the units that the ends of the range keep from moving in full.
+    representer : str
+        Where the weights of the residuals come from.
+
     Examples
     --------
     >>> AverageChange(2.0, 0.5, n=400, held=0.01, representer="regression").interval(0.9)
     (1.177..., 2.822...)
     """
 
-    n: int  # rows that it is an average over
-    held: float  # share of the units that the ends of the range keep from moving in full
-    representer: str  # where the weights of the residuals come from
+    n: int
+    held: float
+    representer: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,18 +18,55 @@ from doseforest.inference.changes.dose_changes import AverageChange, ChangeScore
 class ChangeForest:
     """The change of each unit's outcome, given its covariates: means of scores over neighbours.
 
-    A unit's own dose plays no part: it is the mean change of units like it, at the doses that they
-    have. Made by `PopulationShifts.forest` and `derivative_forest`.
+    The dose of a unit plays no part: it is the mean change of units like it, at the doses that they
+    have. `PopulationShifts.forest` and `derivative_forest` make it.
+
+    Attributes
+    ----------
+    forest : Forest
+        The honest forest of the scores.
+    model : EffectForest
+        What reads tables of units.
+    scores : array of shape (n_rows,)
+        Doubly robust scores of the training rows.
+    out_of_bag : array of shape (n_rows,)
+        Predictions from trees that have not seen the row.
+    average : AverageChange
+        Mean of the scores.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from doseforest import GeneralizedCausalForest
+    >>> from doseforest.datasets import DESIGNS
+    >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
+    >>> forest = GeneralizedCausalForest(
+    ...     correction="none", outcome_model=LinearRegression(), density="none", random_state=0,
+    ...     baseline=0.0,
+    ... ).fit(data.X, data.y, treatment=data.treatment)
+    >>> forest.shifts.forest(0.5, n_trees=20).scores.shape
+    (300,)
     """
 
     forest: GrownForest
-    model: EffectForest  # which reads tables of units
-    scores: FloatArray  # (n_rows,) doubly robust, of the training rows
-    out_of_bag: FloatArray  # (n_rows,) predictions from trees that have not seen the row
+    model: EffectForest
+    scores: FloatArray  # (n_rows,)
+    out_of_bag: FloatArray  # (n_rows,)
     average: AverageChange
 
     def predict(self, X: Any) -> FloatArray:
-        """Mean change of units like each of these, shape (n_units,)."""
+        """Mean change of units like each of these.
+
+        Parameters
+        ----------
+        X : table of shape (n_units, n_features)
+            Units.
+
+        Returns
+        -------
+        array of shape (n_units,)
+            The changes, in units of the outcome.
+        """
         table = self.model.checked_table(X)
         out = np.empty(table.n_rows)
         for first, block in table.blocks():

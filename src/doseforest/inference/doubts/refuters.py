@@ -42,18 +42,40 @@ class GivenRows:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Refutation(Estimate):
-    """An effect, and what became of it in data where one knows what should; prints as text.
+    """An effect, and what became of it in data where the answer should be plain; prints as text.
 
-    The `value` is the average outcome at the high dose less that at the low one, in the data as
-    they are.
+    Attributes
+    ----------
+    value : float
+        Average outcome at the high dose less that at the low one, in the data as they are.
+    standard_error : float
+        Its standard error.
+    degrees : float
+        Degrees of freedom of the standard error.
+    kind : {"placebo", "random_common_cause", "subset"}
+        What was changed.
+    low, high : dose
+        The two doses.
+    refuted : array of shape (n_repeats,)
+        The effect in the changed data.
+    expected : float
+        What it should be about there.
+    p_value : float
+        Two-sided: that it is about what it should be.
+
+    Examples
+    --------
+    >>> placebo = Refutation(2.0, 0.1, "placebo", 0.0, 1.0, np.array([0.02, -0.03]), 0.0, 0.8)
+    >>> placebo.passed
+    True
     """
 
     kind: str
-    low: Any  # dose
-    high: Any  # dose
-    refuted: FloatArray  # (n_repeats,) the same in the changed data
-    expected: float  # what the refuted ones should be about
-    p_value: float  # two-sided: that they are about what they should be
+    low: Any
+    high: Any
+    refuted: FloatArray  # (n_repeats,)
+    expected: float
+    p_value: float
 
     @property
     def passed(self) -> bool:

@@ -30,40 +30,91 @@ WIDTH = 88
 
 @dataclass(frozen=True, slots=True)
 class EffectBounds:
-    """Where an effect may lie when a confounder of some strength was left out."""
+    """Where an effect may lie when a confounder of some strength was left out.
+
+    Attributes
+    ----------
+    low, high : float
+        The bounds.
+    interval : tuple of float
+        Ends of an interval that covers the sampling errors of both.
+
+    Examples
+    --------
+    >>> Sensitivity(1.0, 0.0, 1.0, 1.0, 4.0, np.zeros((3, 3))).bounds(0.0, 0.0).low
+    1.0
+    """
 
     low: float
     high: float
-    interval: tuple[float, float]  # that covers both bounds' sampling errors
+    interval: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """How strong a covariate is that was measured, as if it had not been."""
+    """How strong a covariate is that was measured, as if it had not been.
+
+    Attributes
+    ----------
+    name : str
+        Name of the covariate.
+    outcome_strength : float
+        Variance it explains, over what is left of the outcome.
+    dose_strength : float
+        The same of the dose's part in the effect.
+
+    Examples
+    --------
+    >>> Benchmark("age", 0.1, 0.02).name
+    'age'
+    """
 
     name: str
-    outcome_strength: float  # variance it explains, over what is left of the outcome
-    dose_strength: float  # the same of the dose's part in the effect
+    outcome_strength: float
+    dose_strength: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensitivity(Estimate):
     """Sensitivity of an average effect to unmeasured confounding; printed, a paragraph.
 
-    The effect is the `value`: the average outcome at the high dose less that at the low one.
-
     Strengths are shares in [0, 1): `outcome_strength` of the variance of the outcome that dose and
     covariates leave unexplained, `dose_strength` of the variance of the representer with the
     confounder that is due to it. Where the dose enters by a line the latter is the share of the
     dose's variance, given the covariates, that the confounder explains.
+
+    Attributes
+    ----------
+    value : float
+        Average outcome at the high dose less that at the low one.
+    standard_error : float
+        Its standard error, by the covariance.
+    degrees : float
+        Degrees of freedom of the standard error.
+    low, high : dose
+        The two doses.
+    residual_variance : float
+        E[e^2] of the residuals e of the outcome.
+    representer_square : float
+        E[a^2] of the representer a of the effect.
+    covariance : array of shape (3, 3)
+        Covariance of the sampling errors of value, residual variance and representer square.
+    benchmarks : tuple of Benchmark
+        Strengths of measured covariates.
+
+    Examples
+    --------
+    >>> doubt = Sensitivity(1.0, 0.0, 1.0, 1.0, 4.0, np.zeros((3, 3)))
+    >>> round(doubt.robustness_value, 4)
+    0.3904
     """
 
-    standard_error: float = field(init=False)  # of the value, by the covariance
-    low: Any  # dose
-    high: Any  # dose
-    residual_variance: float  # E[e^2]
-    representer_square: float  # E[a^2]
-    covariance: FloatArray  # (3, 3) of the sampling errors of these three
+    standard_error: float = field(init=False)
+    low: Any
+    high: Any
+    residual_variance: float
+    representer_square: float
+    covariance: FloatArray  # (3, 3)
     benchmarks: tuple[Benchmark, ...] = ()
 
     def __post_init__(self) -> None:
@@ -87,7 +138,18 @@ class Sensitivity(Estimate):
         return float(2 / (1 + np.sqrt(1 + 4 * inverse)))
 
     def robustness_of_interval(self, coverage: float = 0.95) -> float:
-        """Strength that is just enough to bring 0 into the interval; 0 where it is there anyway."""
+        """Strength that is just enough to bring 0 into the interval; 0 where it is there anyway.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which the interval covers the effect.
+
+        Returns
+        -------
+        float
+            The strength, the same for outcome and dose.
+        """
         if self._reaches_zero(0.0, coverage):
             return 0.0
         weak, strong = 0.0, self.robustness_value
@@ -99,7 +161,18 @@ class Sensitivity(Estimate):
         return strong
 
     def bias(self, outcome_strength: float, dose_strength: float) -> float:
-        """Largest bias by a confounder of these strengths."""
+        """Largest bias by a confounder of these strengths.
+
+        Parameters
+        ----------
+        outcome_strength, dose_strength : float
+            Strengths in [0, 1).
+
+        Returns
+        -------
+        float
+            The bias, in units of the outcome.
+        """
         size = _product_of_strengths(outcome_strength, dose_strength)
         return float(np.sqrt(size * self.residual_variance * self.representer_square))
 
@@ -110,9 +183,15 @@ class Sensitivity(Estimate):
 
         Parameters
         ----------
-        outcome_strength, dose_strength : float in [0, 1)
+        outcome_strength, dose_strength : float
+            Strengths in [0, 1).
         coverage : float, default=0.95
-            Of the interval around both bounds.
+            Coverage of the interval around both bounds.
+
+        Returns
+        -------
+        EffectBounds
+            The bounds, with an interval.
         """
         reach = float(student_quantile(self.degrees, coverage))
         bias = self.bias(outcome_strength, dose_strength)
@@ -163,8 +242,14 @@ class Sensitivity(Estimate):
         Parameters
         ----------
         most : float, optional
-            Largest strength that is drawn.
+            Largest strength that is drawn; by default what shows the benchmarks and the red line.
         ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
         """
         return late("doseforest.report.sensitivity_plot:plot_sensitivity")(self, most=most, ax=ax)
 

@@ -19,14 +19,35 @@ TERMS = ("average curve", "differences between units")
 class CalibrationTest(Estimates):
     """How outcomes rise with what the forest predicts; printed, a table.
 
-    The two `values` are the coefficients of the average curve and of the differences from it, 1
-    where predictions are right. The second is 0 where the differences that the forest sees between
-    units are noise, and below 1 where they are exaggerated.
+    Attributes
+    ----------
+    values : array of shape (2,)
+        Coefficients of the average curve and of the differences from it, 1 where predictions are
+        right. The second is 0 where the differences that the forest sees between units are noise,
+        and below 1 where they are exaggerated.
+    standard_errors : array of shape (2,)
+        Their standard errors.
+    degrees : float or array of shape (2,)
+        Degrees of freedom of the standard errors.
+    p_values : array of shape (2,)
+        One-sided: that a coefficient is 0 or below.
+    n_rows : int
+        Number of rows.
+    what : str
+        What was tested.
+
+    Examples
+    --------
+    >>> test = CalibrationTest(
+    ...     np.array([1.0, 0.8]), np.array([0.1, 0.2]), p_values=np.array([0.0, 3e-5]), n_rows=500,
+    ...     what="curves")
+    >>> test.heterogeneity_p_value
+    3e-05
     """
 
-    p_values: FloatArray  # (2,) one-sided: that a coefficient is 0 or below
+    p_values: FloatArray  # (2,)
     n_rows: int
-    what: str  # that was judged
+    what: str
 
     @property
     def heterogeneity_p_value(self) -> float:
@@ -45,10 +66,26 @@ class CalibrationTest(Estimates):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HeterogeneityTest:
-    """A test that all units have the same curve, but for its level; printed, a sentence."""
+    """A test that all units have the same curve, but for its level; printed, a sentence.
 
-    statistic: float  # of the predicted differences, in standard errors
-    p_value: float  # one-sided
+    Attributes
+    ----------
+    statistic : float
+        Coefficient of the predicted differences, in standard errors.
+    p_value : float
+        One-sided: that outcomes do not follow them.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> print(HeterogeneityTest(statistic=4.0, p_value=3.2e-5, n_rows=500))
+    Effects differ between units: outcomes follow the predicted differences by 4.00 standard errors
+    (p = 3.2e-05, 500 rows).
+    """
+
+    statistic: float
+    p_value: float
     n_rows: int
 
     def __str__(self) -> str:

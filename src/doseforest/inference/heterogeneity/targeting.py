@@ -29,12 +29,39 @@ class RankedEffects(Estimate):
     """The targeting operator characteristic of a ranking, and the area under it.
 
     The TOC at a share is the mean effect of that share of units ranked highest, less the mean
-    effect of all. The RATE, the `value`, is its integral over the shares, weighted or not; 0 where
+    effect of all. The RATE is its integral over the shares, weighted or not; 0 where
     the ranking has nothing to do with the effect.
+
+    Attributes
+    ----------
+    value : float
+        The RATE.
+    standard_error : float
+        Its standard error.
+    degrees : float
+        Degrees of freedom of the standard error.
+    p_value : float
+        One-sided: that the RATE is 0 or below.
+    shares : array of shape (n_shares,)
+        Shares of the units.
+    toc : Estimates of shape (n_shares,)
+        The TOC at the shares.
+    weighting : {"autoc", "qini"}
+        How shares are weighted.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> from doseforest.evaluation import qini_curve
+    >>> x, dose = np.arange(400) // 2 % 2, np.arange(400) % 2
+    >>> rate = qini_curve(x * dose + 0.0, dose, x, dose=1).rate("qini", n_bootstrap=20)
+    >>> rate.value > 0, rate.shares[-1]
+    (True, np.float64(1.0))
     """
 
-    p_value: float  # one-sided: that the RATE is 0 or below
-    shares: FloatArray  # (n_shares,) of the units
+    p_value: float
+    shares: FloatArray  # (n_shares,)
     toc: Estimates  # (n_shares,)
     weighting: str
     n_rows: int
@@ -48,7 +75,18 @@ class RankedEffects(Estimate):
     __repr__ = __str__
 
     def plot(self, *, ax: Any | None = None) -> Any:
-        """Draw the TOC with 95 % intervals, one for each share; returns the axes."""
+        """Draw the TOC with 95 % intervals, one for each share; needs the `plot` extra.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The picture.
+        """
         return late("doseforest.report.targeting_plot:plot_targeting")(self, ax=ax)
 
 

@@ -31,16 +31,44 @@ MOST_DOSES_OF_CURVATURES = 60  # triples grow with the cube: 34,220 of 60 doses
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ShapeTest:
-    """A test that an average curve has a shape; printed, a sentence."""
+    """A test that an average curve has a shape; printed, a sentence.
+
+    Attributes
+    ----------
+    shape : tuple of str
+        Direction, curvature, or both.
+    doses : array of shape (n_doses,)
+        The doses.
+    values : array of shape (n_doses,)
+        The average curve.
+    projected : array of shape (n_doses,)
+        The nearest curve of the shape, in standard errors.
+    statistic : float
+        Largest violation in standard errors; at most 0 where there is none.
+    critical_value : float
+        Above it the shape is rejected at 5 %.
+    p_value : float
+        Chance of a violation as large, where the curve has the shape.
+    worst : tuple of float
+        The two doses between which the direction is violated most, or three for a curvature.
+
+    Examples
+    --------
+    >>> falls = AverageDoseResponse(
+    ...     values=np.array([5.0, 4.0, 1.0]), standard_errors=np.full(3, 0.5),
+    ...     covariance=np.eye(3) / 4, doses=np.array([0.0, 1.0, 2.0]))
+    >>> shape_test(falls, "increasing").worst
+    (0.0, 2.0)
+    """
 
     shape: tuple[str, ...]
     doses: FloatArray  # (n_doses,)
-    values: FloatArray  # (n_doses,) the average curve
-    projected: FloatArray  # (n_doses,) the nearest curve of the shape, in standard errors
-    statistic: float  # the largest violation in standard errors; at most 0 where there is none
-    critical_value: float  # above it the shape is rejected at 5 %
+    values: FloatArray  # (n_doses,)
+    projected: FloatArray  # (n_doses,)
+    statistic: float
+    critical_value: float
     p_value: float
-    worst: tuple[float, ...]  # the two doses between which the direction is violated most, or three
+    worst: tuple[float, ...]
 
     def __str__(self) -> str:
         said = "reject" if self.statistic > self.critical_value else "do not reject"

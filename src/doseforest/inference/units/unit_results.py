@@ -20,7 +20,16 @@ Shown = Callable[[FloatArray], Any]  # an array as the forest answers: itself, a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitInference:
-    """Debiased effects of units and how sure they are.
+    """Debiased effects of units, with standard errors, intervals and bands.
+
+    Attributes
+    ----------
+    differences : Differences
+        Estimates of shape (n_units,) or (n_units, n_doses), with what their errors have in common.
+    shown : callable
+        Makes arrays what answers come in, see `set_output`.
+    limits : tuple of float
+        No effect lies beyond them.
 
     Examples
     --------
@@ -34,9 +43,9 @@ class UnitInference:
     (array([0.02]), array([1.98]))
     """
 
-    differences: Differences  # of shape (n_units,) or (n_units, n_doses)
+    differences: Differences
     shown: Shown = field(default=lambda values: values, repr=False)
-    limits: tuple[float, float] = (-np.inf, np.inf)  # that no effect lies beyond
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def values(self) -> Any:
@@ -49,14 +58,36 @@ class UnitInference:
         return self.shown(self.differences.standard_errors)
 
     def interval(self, coverage: float = 0.95) -> tuple[Any, Any]:
-        """Lower and upper ends, each effect on its own.
+        """Intervals, each effect for itself.
 
-        Student's quantiles are used: a standard error is known from as many bags as there are.
+        Student's quantiles are used: a standard error is estimated from as many bags as there are.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which each interval covers the effect. Raise it for fewer misses and longer
+            intervals.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,) or (n_units, n_doses)
+            Their ends.
         """
         return self._ends(student_quantile(self.differences.degrees, coverage))
 
     def band(self, coverage: float = 0.95) -> tuple[Any, Any]:
-        """The same for all doses of a unit at once; over units each is on its own."""
+        """Bands: all doses of a unit at once; over units each is for itself.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which all effects of a unit are covered.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,) or (n_units, n_doses)
+            Their ends.
+        """
         own = self.differences
         apart = student_quantile(own.degrees, coverage)
         if own.values.ndim == 1:
@@ -65,7 +96,20 @@ class UnitInference:
         return self._ends(np.maximum(apart, together[:, None]))
 
     def ends(self, coverage: float = 0.95, *, band: bool = False) -> tuple[Any, Any]:
-        """Ends of intervals, or with `band` of bands."""
+        """Ends of intervals or of bands.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Chance with which they cover.
+        band : bool, default=False
+            Bands, which cover all doses of a unit at once, in place of intervals.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,) or (n_units, n_doses)
+            The ends.
+        """
         if not isinstance(band, bool):
             raise ValueError(f"The 'band' parameter must be True or False. Got {band!r} instead.")
         return self.band(coverage) if band else self.interval(coverage)
@@ -81,15 +125,40 @@ class UnitInference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestDoses:
-    """Doses that may be the best for a unit, by the differences between all doses of a grid."""
+    """Doses that may be the best for a unit, by the differences between all doses of a grid.
 
-    doses: DoseArray  # (n_doses,) that were compared
-    values: Any  # (n_units,) dose with the best debiased outcome
-    plausible: NDArray[np.bool_]  # (n_units, n_doses) not significantly worse than another dose
+    Attributes
+    ----------
+    doses : array of shape (n_doses,)
+        Doses that were compared.
+    values : array of shape (n_units,)
+        Dose with the best debiased outcome.
+    plausible : array of bool of shape (n_units, n_doses)
+        True where a dose is not significantly worse than another one.
+    shown : callable
+        Makes arrays what answers come in, see `set_output`.
+
+    Examples
+    --------
+    >>> plausible = np.array([[False, True, True]])
+    >>> best = BestDoses(np.array([0.0, 1.0, 2.0]), np.array([2.0]), plausible)
+    >>> best.interval()
+    (array([1.]), array([2.]))
+    """
+
+    doses: DoseArray  # (n_doses,)
+    values: Any  # (n_units,)
+    plausible: NDArray[np.bool_]  # (n_units, n_doses)
     shown: Shown = field(default=lambda values: values, repr=False)
 
     def interval(self) -> tuple[Any, Any]:
-        """Lowest and highest plausible dose of each unit, which must have one component."""
+        """Lowest and highest plausible dose of each unit; doses must have one component.
+
+        Returns
+        -------
+        low, high : arrays of shape (n_units,)
+            The doses.
+        """
         if is_record(self.doses):
             raise ValueError(
                 "The doses must have one component for an interval. Got "
