@@ -6,8 +6,10 @@ that is checked again, a second prediction. `traced` lists the calls; ``Flow.lis
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,8 +20,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import doseforest
+from doseforest import CurveForest, GeneralizedCausalForest
+from doseforest.datasets import DESIGNS
+from doseforest.estimator.paper_mode import PAPER
 from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, Explore, unit_table
 from doseforest.pricing.service.deciding import Deciders, decide_or_raise
 from doseforest.pricing.service.online_experiments.running_arms import Arm, RunningExperiment
@@ -37,7 +43,10 @@ MOST_CALLS = {
     "a decision in an experiment of two arms": 70,
     "a decision over HTTP": 110,
     "a decision over HTTP by an exploring policy": 110,
+    "an effect of a unit": 60,
 }
+GROWER, MOST_FRAMES = "grow_trees", 8  # from fit down to the grower, both counted
+MOST_MODULES = 110  # of ours, loaded with the estimator; version 0.1 loaded 273
 CHECKS = {"as_table", "as_numbers", "as_doses", "checked_table", "recoded", "ArrayTable.blocks"}
 
 
@@ -192,3 +201,117 @@ def publish(world: World, policy: Any) -> None:
     with world.database.writing.begin() as connection:
         version = policy_catalog.publish(connection, described, note="traced", by="test")
         policy_catalog.activate(connection, version, by="test")
+
+
+# A fit, and an effect ---------------------------------------------------------------------------
+
+FITS: dict[str, dict[str, Any]] = {
+    "orthogonal": {},
+    "stabilized": {"correction": "stabilized"},
+    "kernel": {"correction": "kernel"},
+    "paper": dict(PAPER),
+    "halves swapped": {"honesty": "swap"},
+    "bags": {"inference": "bags"},
+}
+N_FORESTS = dict(zip(FITS, (8, 3, 1, 1, 8, 9), strict=True))
+
+
+@dataclass
+class FlowToTheGrower(Flow):
+    """Also how many frames of ours the grower lies under."""
+
+    depth: int = 0
+
+    def note(self, frame: FrameType, event: str, _: Any) -> None:
+        """What `sys.setprofile` calls."""
+        super().note(frame, event, _)
+        if event == "call" and frame.f_code.co_name == GROWER:
+            above, depth = frame, 0
+            while above is not None:
+                depth += above.f_code.co_filename.startswith(SOURCE)
+                above = above.f_back
+            self.depth = max(self.depth, depth)
+
+
+def grown(call: Callable[[], Any]) -> FlowToTheGrower:
+    """The calls of a fit."""
+    flow, before = FlowToTheGrower(counting=True), sys.getprofile()
+    sys.setprofile(flow.note)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few trees
+            call()
+    finally:
+        sys.setprofile(before)
+    return flow
+
+
+@cache
+def fitted(name: str) -> tuple[FlowToTheGrower, GeneralizedCausalForest]:
+    data = DESIGNS["randomised"].draw(n=200, seed=0)
+    plain = {"outcome_model": LinearRegression(), "treatment_model": LinearRegression()}
+    settings = {**plain, **FITS[name], "n_trees": 20, "random_state": 0, "n_jobs": 1}
+    forest = GeneralizedCausalForest(**settings)
+    return grown(lambda: forest.fit(data.X, data.y, treatment=data.treatment)), forest
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_bins_its_table_once_whatever_it_grows(name: str) -> None:
+    calls = fitted(name)[0].calls
+    assert calls["fit_bins"] == calls["bin_rows"] == 1
+    assert calls["grow_forest"] == N_FORESTS[name]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_nothing_in_a_fit_asks_a_public_estimator(name: str) -> None:
+    assert not {call for call in fitted(name)[0].calls if call.startswith("CurveForest.")}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_is_few_frames_from_the_grower(name: str) -> None:
+    assert 3 < fitted(name)[0].depth <= MOST_FRAMES
+
+
+def test_the_engines_estimator_is_a_shell_around_the_same_entry() -> None:
+    x = np.arange(100.0)[:, None]
+    flow = grown(lambda: CurveForest(n_trees=2, n_jobs=1).fit(x, x[:, 0]))
+    assert flow.calls["check_inputs"] == flow.calls["fit_bins"] == flow.calls["grow_forest"] == 1
+    assert flow.depth == 3  # fit, grow_forest, grow_trees
+
+
+@cache
+def stacked() -> GeneralizedCausalForest:
+    data = DESIGNS["randomised"].draw(n=300, seed=0)
+    forest = GeneralizedCausalForest(20, random_state=0, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return forest.fit(data.X, data.y, treatment=data.treatment)
+
+
+def test_an_effect_of_a_unit_goes_a_short_way_and_checks_its_doses_once() -> None:
+    unit = np.zeros((1, stacked().n_features_in_))
+    flow = traced(lambda: stacked().effect(unit, dose=5.0, baseline=0.0))
+    flow.check("an effect of a unit")
+    assert flow.calls["unit_doses"] == 2  # dose and baseline
+    assert flow.calls["as_numbers"] == 3  # these and the table
+    assert flow.calls["DoseRange.contains"] == flow.calls["EffectForest.checked_table"] == 1
+
+
+def test_members_of_the_stack_share_the_curves_of_the_core() -> None:
+    model = stacked().outcome_model_
+    weights = model.parts[0].outcome.weights
+    assert sum("core" in name for name, weight in weights.items() if weight > 0) > 1
+    flow = traced(lambda: model.dose_response(np.zeros((3, model.n_features)), [0.0, 5.0]))
+    assert flow.calls["SplineCore.curves"] == 1
+
+
+def test_the_estimator_loads_what_answers_and_not_what_fits() -> None:
+    code = (
+        "import sys; from doseforest import GeneralizedCausalForest; "
+        "print(*(name for name in sys.modules if name.startswith('doseforest')))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = run.stdout.split()
+    assert len(names) <= MOST_MODULES, names
+    floors = {name.split(".")[1] for name in names if "." in name}
+    assert not floors & {"inference", "policy", "evaluation", "baselines", "report", "pricing"}

@@ -7,9 +7,13 @@ from typing import Any
 
 from sklearn.utils._param_validation import StrOptions
 
+from doseforest.base.late import late
+
 
 class NameIn(StrOptions):  # type: ignore[misc]
     """A name in a table, as it stands when the parameter is checked, or one of a few others.
+
+    A table that is given by its place, "module:name", is loaded when a parameter is checked.
 
     Examples
     --------
@@ -21,9 +25,17 @@ class NameIn(StrOptions):  # type: ignore[misc]
     (True, False, None)
     """
 
-    def __init__(self, table: Mapping[str, Any], *others: str) -> None:
-        super().__init__({*table, *others})
-        self.table, self.others = table, others
+    def __init__(self, table: Mapping[str, Any] | str, *others: str) -> None:
+        super().__init__(set(others) if isinstance(table, str) else {*table, *others})
+        self._table, self.others = table, others
+
+    @property
+    def table(self) -> Mapping[str, Any]:
+        """The table, loaded."""
+        table: Mapping[str, Any] = (
+            late(self._table) if isinstance(self._table, str) else self._table
+        )
+        return table
 
     def is_satisfied_by(self, value: Any) -> bool:
         """Whether a value is one of the names."""

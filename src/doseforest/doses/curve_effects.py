@@ -104,9 +104,9 @@ def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 
     >>> unit_doses(5, n_units=2)
     array([5., 5.])
     """
-    if is_record(dose) or isinstance(dose, np.void):
-        return np.broadcast_to(np.asarray(dose), n_units)
     shape = np.shape(dose)
+    if getattr(dose, "dtype", None) is not None and dose.dtype.names is not None:  # checked already
+        return np.broadcast_to(np.asarray(dose), n_units)
     if n_components > 1:
         if shape not in ((n_components,), (n_units, n_components)):
             raise ValueError(
@@ -120,7 +120,9 @@ def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 
             f"The {name!r} parameter must be a number or one number per unit ({n_units}). "
             f"Got shape {shape} instead."
         )
-    return dose_table(np.reshape(dose, (-1, 1)) if shape else dose, n_units, name)[:, 0]
+    doses = as_numbers(dose, name).astype(np.float64)
+    _require_finite(doses, name)
+    return np.broadcast_to(doses, n_units)
 
 
 def dose_gaps(first: DoseArray, second: DoseArray) -> FloatArray:

@@ -217,13 +217,21 @@ def check_doses(doses: Any, within: Support, name: str = "doses") -> DoseArray:
     array([0., 9.])
     """
     asked = as_doses(doses, name)
+    check_supported(asked, within, name)
+    return asked
+
+
+def check_supported(asked: DoseArray, within: Support, name: str = "doses") -> None:
+    """Raise ValueError where one of some checked doses, of any shape, lies outside the support.
+
+    >>> check_supported(np.array([[0.0, 9.0]]), DoseRange(0.1, 9.5))
+    """
     outside = ~within.contains(asked, SUPPORT_SLACK)
     if outside.any():
         raise ValueError(
             f"The {name!r} parameter must lie in the support of the dose, {within}, give or take "
             f"{SUPPORT_SLACK:.0%} of its length. Got {dose_text(asked[outside][0])} instead."
         )
-    return asked
 
 
 def default_grid(

@@ -186,6 +186,28 @@ class Forest(ForestViews):
         """
         return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
 
+    def average_codes(self, X: FloatArray, n_threads: int) -> FloatArray:
+        """`average` of rows that are checked, (n_rows, n_features)."""
+        if self.categories or X.shape[1] != self.n_features:  # codes may be of other labels
+            return self.average(X, n_jobs=n_threads)
+        out = np.empty((len(X), self.leaf_sums.shape[1]))
+        n_trees = np.empty(len(X), np.int32)
+        _core.average(
+            self.roots,
+            self.nodes.view(np.uint8),
+            None,
+            self.leaf_sums,
+            self.leaf_weights,
+            np.ascontiguousarray(X, np.float64),
+            None,
+            None,
+            n_threads,
+            out,
+            n_trees,
+        )
+        out[n_trees == 0] = self.fallback
+        return out
+
     def average_oob(self, X: Any, *, row_ids: Any = None, n_jobs: int | None = None) -> FloatArray:
         """Average the leaf channels over the trees that did not see a row.
 

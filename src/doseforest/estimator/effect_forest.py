@@ -22,9 +22,10 @@ from doseforest.doses.curve_effects import (
     CurveEffects,
     dose_table,
     each_its_own,
+    unit_doses,
 )
 from doseforest.doses.dose_slopes import check_positive, slope_doses
-from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.doses.grids import DoseRange, check_supported
 from doseforest.doses.vectors import components
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
@@ -137,14 +138,10 @@ class EffectMethods(CurveEffects):
         model = self._model
         asked = model.doses if doses is None else doses
         table = model.checked_table(X)
-        own = dose_table(asked, table.n_rows, n_components=model.n_components)
-        apart = each_its_own(asked, model.n_components)
-        check_doses(own.ravel() if apart else own[0], model.support)
-        out = np.empty(own.shape)
-        for first, block in table.blocks():
-            rows = slice(first, first + len(block))
-            out[rows] = model.curves(block, own[rows] if apart else own[0])
-        framed: FloatArray = model._frame(out, own if apart else own[0], X)
+        by_unit = dose_table(asked, table.n_rows, n_components=model.n_components)
+        shown = by_unit if each_its_own(asked, model.n_components) else by_unit[0]
+        check_supported(shown, model.support)
+        framed: FloatArray = model._frame(model._curves_of(table, shown), shown, X)
         return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
@@ -162,8 +159,18 @@ class EffectMethods(CurveEffects):
         array of shape (n_units,), or a series where `set_output` says so
             The effects, in units of the outcome.
         """
-        start = self._model.baseline if baseline is None else baseline
-        named: FloatArray = self._model._series(super().effect(X, dose, start), "effect", X)
+        model = self._model
+        n_units, width = len(X), model.n_components
+        start = model.baseline if baseline is None else baseline
+        ends = (
+            unit_doses(start, n_units, "baseline", width),
+            unit_doses(dose, n_units, "dose", width),
+        )
+        doses = np.stack(ends, axis=1)
+        table = model.checked_table(X)
+        check_supported(doses, model.support)
+        curves = model._curves_of(table, doses)
+        named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "effect", X)
         return named
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
@@ -410,6 +417,14 @@ class EffectForest(FramedAnswers, EffectMethods):
         bases = (getattr(part.correction, "basis", None) for part in self.parts)
         parts = (component_of(basis, place) for basis in bases)
         return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
+
+    def _curves_of(self, table: BlockSource, doses: DoseArray) -> FloatArray:
+        """Curves of a checked table at checked doses: a grid, or each unit's doses."""
+        out = np.empty((table.n_rows, doses.shape[-1]))
+        for first, block in table.blocks():
+            rows = slice(first, first + len(block))
+            out[rows] = self.curves(block, doses if doses.ndim == 1 else doses[rows])
+        return out
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
         """Curves of units of a checked table at checked doses.

@@ -31,42 +31,24 @@ from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.vectors import is_record, plain_dose, plain_doses
 from doseforest.engine.forest import UnseenRowsWarning
-from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
-from doseforest.estimator import unit_support
 from doseforest.estimator.answer_frames import EstimatorOutput
-from doseforest.estimator.bags.growing_bags import check_bags, grow_bags
-from doseforest.estimator.chosen_bandwidths import BANDWIDTH_RULES
-from doseforest.estimator.corrections.paper_algorithm import CRITERIA
 from doseforest.estimator.distilled_forest import DistilledForest
-from doseforest.estimator.distilling import distill
-from doseforest.estimator.early_checks import check_given, check_plan, warn_of_few_trees
 from doseforest.estimator.effect_forest import (
     CorrectedOutcome,
     EffectForest,
     EffectMethods,
     NoCorrection,
 )
-from doseforest.estimator.fit_parts import CORRECTIONS, fit_parts, n_steps
-from doseforest.estimator.fit_plan import FitPlan, fit_basis
-from doseforest.estimator.fitted import Fitted
-from doseforest.estimator.grid_and_baseline import choose_forest_baseline, choose_grid, support_grid
-from doseforest.estimator.paper_mode import PAPER, paper_rules
-from doseforest.estimator.trained_parts import mean_weights, reports
-from doseforest.estimator.training_rows import FeatureRoles, TrainingRows, check_training
-from doseforest.nuisance.outcome.cross_fitted_outcome import MemberFit, is_binary
-from doseforest.nuisance.outcome.encoded_models import EncodedFit
 from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS
-from doseforest.nuisance.outcome.outcome_stack import member_fit
-from doseforest.nuisance.treatment.chained import any_learner, joint_support
-from doseforest.nuisance.treatment.density_registry import WEIGHT_NAMES
-from doseforest.nuisance.treatment.encoded_densities import with_categories
 from doseforest.nuisance.treatment.known_densities import Strata
-from doseforest.nuisance.treatment.location_scale import LocationScale
 
 if TYPE_CHECKING:
     from doseforest.base.estimates import Estimate
     from doseforest.estimator.averages.average_curves import AverageDoseResponse
+    from doseforest.estimator.fit_plan import FitPlan
+    from doseforest.estimator.fitted import Fitted
+    from doseforest.estimator.training_rows import TrainingRows
     from doseforest.evaluation.risks import EffectRisk
     from doseforest.inference.averages.population_averages import PopulationAverages
     from doseforest.inference.changes.population_shifts import PopulationShifts
@@ -219,7 +201,7 @@ class GeneralizedCausalForest(
 
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
-        "correction": [StrOptions(set(CORRECTIONS))],
+        "correction": [NameIn("doseforest.estimator.fit_parts:CORRECTIONS")],
         "outcome_model": [
             NameIn(OUTCOME_MEMBERS, "stack"),
             HasMethods(["fit"]),
@@ -229,7 +211,7 @@ class GeneralizedCausalForest(
         ],
         "treatment_model": [HasMethods(["fit", "predict"]), None],
         "density": [
-            NameIn(WEIGHT_NAMES, "auto"),
+            NameIn("doseforest.nuisance.treatment.density_registry:WEIGHT_NAMES", "auto"),
             HasMethods(["fit"]),
             "array-like",
             callable,
@@ -250,18 +232,18 @@ class GeneralizedCausalForest(
             None,
         ],
         "distance": [NameIn(CURVE_DISTANCES), callable],
-        "criterion": [StrOptions(set(CRITERIA))],
+        "criterion": [NameIn("doseforest.estimator.corrections.paper_algorithm:CRITERIA")],
         "zeta": [Interval(Real, 0, None, closed="left")],
         "min_info_gain": [Interval(Real, 0, None, closed="left")],
         "kernel": [NameIn(KERNELS), HasMethods(["value", "mass"])],
         "bandwidth": [
             Interval(Real, 0, None, closed="neither"),
-            StrOptions(set(BANDWIDTH_RULES)),
+            NameIn("doseforest.estimator.chosen_bandwidths:BANDWIDTH_RULES"),
             None,
         ],
         "average_bandwidth": [
             Interval(Real, 0, None, closed="neither"),
-            StrOptions(set(BANDWIDTH_RULES)),
+            NameIn("doseforest.estimator.chosen_bandwidths:BANDWIDTH_RULES"),
         ],
         "doses": ["array-like", None],
         "baseline": [Real, "array-like", None],
@@ -374,6 +356,8 @@ class GeneralizedCausalForest(
         >>> forest.correction, forest.distance, forest.kernel
         ('paper', 'l1', 'gaussian')
         """
+        from doseforest.estimator.paper_mode import PAPER
+
         return cls(**{**PAPER, **overrides})
 
     def fit(
@@ -407,6 +391,24 @@ class GeneralizedCausalForest(
         GeneralizedCausalForest
             The same object, fitted.
         """
+        # What fits is loaded with the first fit, not where a fitted forest answers.
+        from doseforest.estimator import unit_support
+        from doseforest.estimator.bags.growing_bags import check_bags, grow_bags
+        from doseforest.estimator.early_checks import check_given, check_plan, warn_of_few_trees
+        from doseforest.estimator.fit_parts import fit_parts, n_steps
+        from doseforest.estimator.fitted import Fitted
+        from doseforest.estimator.grid_and_baseline import (
+            choose_forest_baseline,
+            choose_grid,
+            support_grid,
+        )
+        from doseforest.estimator.trained_parts import mean_weights, reports
+        from doseforest.estimator.training_rows import FeatureRoles, check_training
+        from doseforest.nuisance.outcome.cross_fitted_outcome import is_binary
+        from doseforest.nuisance.treatment.chained import any_learner, joint_support
+        from doseforest.nuisance.treatment.encoded_densities import with_categories
+        from doseforest.nuisance.treatment.location_scale import LocationScale
+
         self._validate_params()
         check_given(treatment, "fit")
         roles = FeatureRoles(self.effect_features, self.controls, self.density_features)
@@ -659,7 +661,7 @@ class GeneralizedCausalForest(
             Answers on the grid of doses, linear between them.
         """
         rows, plan = self._fitted.rows, self._fitted.plan
-        small = distill(
+        small: DistilledForest = late("doseforest.estimator.distilling:distill")(
             self.model_,
             rows.X,
             plan.grid,
@@ -710,6 +712,8 @@ class GeneralizedCausalForest(
         float
             Minus the R-risk; higher is better.
         """
+        from doseforest.estimator.early_checks import check_given
+
         check_is_fitted(self)
         check_given(treatment, "score")
         risk: EffectRisk = late("doseforest.evaluation.risks:effect_risk")(
@@ -737,7 +741,8 @@ class GeneralizedCausalForest(
 
     @property
     def _model(self) -> EffectForest:
-        check_is_fitted(self)
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)  # says what to do
         model: EffectForest = self.model_
         return model if self._output == "default" else replace(model, output=self._output)
 
@@ -747,8 +752,16 @@ class GeneralizedCausalForest(
         return self._kept
 
     def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
-        sizes, kind = self._leaf_sizes(), CORRECTIONS[self.correction]
-        fit_outcome: MemberFit = member_fit(self.outcome_model)
+        from doseforest.engine.growth.forest_settings import GrowthSettings
+        from doseforest.estimator.fit_parts import CORRECTIONS
+        from doseforest.estimator.fit_plan import FitPlan, fit_basis
+        from doseforest.estimator.paper_mode import paper_rules
+        from doseforest.nuisance.outcome.encoded_models import EncodedFit
+        from doseforest.nuisance.outcome.outcome_stack import member_fit
+
+        kind = CORRECTIONS[self.correction]
+        sizes = self._leaf_sizes(kind.leaf_sizes)
+        fit_outcome = member_fit(self.outcome_model)
         counts = rows.category_counts()
         n_threads = thread_count(self.n_jobs)
         return FitPlan(
@@ -782,9 +795,9 @@ class GeneralizedCausalForest(
             n_threads=n_threads,
         )
 
-    def _leaf_sizes(self) -> tuple[int, ...]:
+    def _leaf_sizes(self, usual: tuple[int, ...]) -> tuple[int, ...]:
         if self.min_node_size is None:
-            return CORRECTIONS[self.correction].leaf_sizes
+            return usual
         sizes = np.atleast_1d(np.asarray(self.min_node_size))
         if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not len(sizes) or sizes.min() < 1:
             raise ValueError(

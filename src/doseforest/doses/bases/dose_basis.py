@@ -286,7 +286,8 @@ def own_values(basis: FittedBasis, doses: FloatArray) -> FloatArray:
     array([[[1., 0.],
             [1., 1.]]])
     """
-    return basis.evaluate(doses.ravel()).reshape(*doses.shape, basis.n_functions)
+    functions = basis.evaluate(doses.ravel())
+    return functions.reshape(*doses.shape, functions.shape[1])
 
 
 def basis_components(basis: FittedBasis | SplineProductBasis) -> int:

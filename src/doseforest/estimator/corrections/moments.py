@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -43,7 +44,13 @@ class SieveSolve:
         _, second = np.triu_indices(self.n_functions)
         triangle, cross = np.split(averages, [len(second)], axis=1)
         moments = np.hstack([triangle[:, second < used], cross[:, :used]])
-        solved = RidgeMoments(self.penalty).solve(moments, averages[:0], n_threads)
+        solved = _ridge(self.penalty).solve(moments, averages[:0], n_threads)
         out = np.zeros((len(averages), self.n_functions))
         out[:, :used] = solved
         return out
+
+
+@lru_cache(maxsize=64)
+def _ridge(penalty: tuple[float, ...]) -> RidgeMoments:
+    """Checked once, and not for each unit that is served."""
+    return RidgeMoments(penalty)

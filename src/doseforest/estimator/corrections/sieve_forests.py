@@ -50,7 +50,7 @@ class SieveForest:
 
     def added(self, X: FloatArray, curves: FloatArray, n_threads: int) -> FloatArray:
         """Sum of the readings, each times its share."""
-        averages = self.forest.average(X, n_jobs=n_threads)
+        averages = self.forest.average_codes(X, n_threads)
         total = np.zeros(curves.shape)
         for reading, share in zip(self.readings, self.shares, strict=True):
             total += share * reading.added(averages, curves, n_threads)
@@ -73,9 +73,11 @@ class SieveRound:
     @property
     def reads_curves(self) -> bool:
         """Whether a reading needs the coefficients of the queries' curves."""
-        return any(
-            reading.penalty is None for forest in self.forests for reading in forest.readings
-        )
+        for forest in self.forests:
+            for reading in forest.readings:
+                if reading.penalty is None:
+                    return True
+        return False
 
     def added(self, X: FloatArray, curves: FloatArray, n_threads: int) -> FloatArray:
         """Addition to the coefficients of the queries' curves."""
@@ -117,10 +119,11 @@ class OrthogonalCorrection:
     ) -> FloatArray:
         """Coefficients added over all rounds, shape (n_units, n_functions)."""
         start = np.zeros((len(X), self.projection.matrix.shape[1]))
-        if any(own.reads_curves for own in self.rounds):
-            start = self.projection.coefficients(
-                outcome.curves(X, self.projection.nodes, n_threads=n_threads)
-            )
+        for each in self.rounds:
+            if each.reads_curves:
+                nodes = self.projection.nodes
+                start = self.projection.coefficients(outcome.curves(X, nodes, n_threads=n_threads))
+                break
         total = np.zeros(start.shape)
         for own in self.rounds:
             total += own.added(splits, start + total, n_threads)

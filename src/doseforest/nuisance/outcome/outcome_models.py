@@ -68,7 +68,13 @@ class BoostedCore:
 
     def curves(self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at each dose of a grid, or at its own doses."""
-        values = self.core.curves(X, doses) + self.trees.curves(X, doses, n_threads=n_threads)
+        return self.from_core(self.core.curves(X, doses), X, doses, n_threads)
+
+    def from_core(
+        self, values: FloatArray, X: FloatArray, doses: FloatArray, n_threads: int
+    ) -> FloatArray:
+        """The same from the curves of the core, which other members may share."""
+        values = values + self.trees.curves(X, doses, n_threads=n_threads)
         return np.clip(values, 0.0, 1.0) if self.core.binary else values
 
     @property
@@ -177,9 +183,20 @@ class Stack:
     def curves(self, X: FloatArray, doses: FloatArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at each dose of a grid, or at its own doses."""
         total = np.zeros((len(X), doses.shape[-1]))
+        core: OutcomeModel | None = None
+        core_curves = total  # of the last core: members share one
         for name, weight in self.weights.items():
-            if weight > 0:
-                total += weight * self.members[name].curves(X, doses, n_threads=n_threads)
+            if weight <= 0:
+                continue
+            member = self.members[name]
+            boosted = member if isinstance(member, BoostedCore) else None
+            start = member if boosted is None else boosted.core
+            if start is not core:
+                core, core_curves = start, start.curves(X, doses, n_threads=n_threads)
+            curves = core_curves
+            if boosted is not None:
+                curves = boosted.from_core(core_curves, X, doses, n_threads)
+            total += weight * curves
         return total
 
     @property

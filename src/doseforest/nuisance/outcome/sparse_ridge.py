@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dposv
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path_gram
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.nuisance.outcome.fold_moments import FoldMoments
@@ -127,6 +125,9 @@ def _spread(values: FloatArray, columns: IntArray, n_columns: int) -> FloatArray
 
 def lasso_paths(total: FoldMoments, places: IntArray, penalty: FloatArray) -> list[IntArray]:
     """Pool places chosen at each step of the lasso on what the main effects leave."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lars_path_gram  # takes a while to load
+
     n_mains = len(penalty)
     if len(places) == 0:
         return [np.empty(0, np.int64)] * LASSO_STEPS

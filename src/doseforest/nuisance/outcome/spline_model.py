@@ -104,8 +104,8 @@ class SplineCore:
         for first in range(0, len(X), at_once):
             rows = slice(first, first + at_once)
             functions = self.basis.evaluate(doses[rows].ravel())
-            own = functions.reshape(-1, n_doses, self.basis.n_functions)
-            out[rows] = (own @ self._coefficients(X[rows])[:, :, None])[:, :, 0]
+            by_row = functions.reshape(-1, n_doses, functions.shape[1])
+            out[rows] = (by_row @ self._coefficients(X[rows])[:, :, None])[:, :, 0]
         return out
 
     def _coefficients(self, X: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ from doseforest.doses.vectors import MAX_COMPONENTS, components
 from doseforest.engine.node_checks import check_trees
 
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "identity": lambda scores: scores,
+    "identity": np.positive,
     "logistic": expit,
     "clipped": lambda values: np.clip(values, 0.0, 1.0),
 }
@@ -153,7 +153,7 @@ class TreeEnsemble:
                 f"The 'doses' parameter must be a grid or have one row per row of X ({len(X)}). "
                 f"Got shape {doses.shape} instead."
             )
-        numbers = components(table)
+        numbers = table[..., None] if table.dtype.names is None else components(table)
         if numbers.shape[-1] != self.n_components:
             raise ValueError(
                 f"The 'doses' parameter must have {self.n_components} component(s), as in "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.doses.smoothing.kernels import KERNELS
@@ -92,6 +91,8 @@ def smoothed_density(
     >>> flat.density(np.array([0.0, 0.5, 1.0])).round(2)
     array([1., 1., 1.])
     """
+    from scipy.signal import fftconvolve  # takes a while to load
+
     margin = 0.0 if ends is not None else REACH * bandwidth
     low, high = ends if ends is not None else (float(values.min()), float(values.max()))
     low, high = low - margin, high + margin
