@@ -60,7 +60,7 @@ WATCHED = [
     "doseforest.engine.stored_categories",
     "doseforest.engine.stored_forest",
     "doseforest.doses.stored_values",
-    "doseforest.doses.bases.stored_bases",
+    "doseforest.doses.bases.dose_basis",
 ]
 
 

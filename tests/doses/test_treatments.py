@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from doseforest.doses.bases.dose_basis import (
     BASES,
-    STORED_BASES,
     FittedBasis,
     Indicators,
     Legendre,
     Spline,
     UserFunctions,
     basis_from_json,
+    stored_bases,
 )
 from doseforest.doses.bases.polynomials import orthonormal_recurrence, polynomials
 from doseforest.doses.bases.splines import cubic_spline, second_derivatives
@@ -513,7 +513,7 @@ def test_every_basis_of_the_table_works_without_arguments(name: str):
         dose = vectors(np.column_stack([dose % 2, dose]))
     basis = BASES[name]().fit(dose)
     assert basis.evaluate(dose).shape == (50, basis.n_functions)
-    assert basis.to_json()["kind"] in STORED_BASES
+    assert basis.to_json()["kind"] in stored_bases()
 
 
 # --- grids, ranges and doses --------------------------------------------------------------------

@@ -14,8 +14,7 @@ from bench.designs import JOINT_DESIGNS
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.base.container import ForestFileError
 from doseforest.doses.bases.arms import has_arms
-from doseforest.doses.bases.dose_basis import Arms, Tensor, basis_from_json
-from doseforest.doses.bases.stored_bases import read_basis
+from doseforest.doses.bases.dose_basis import Arms, Tensor, basis_from_json, read_basis
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.dose_nodes import representative_doses
 from doseforest.doses.grids import BaselineWarning, DoseRange

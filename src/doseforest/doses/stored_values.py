@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,21 @@ class FileChecks:
         value = values[name]
         self.require(isinstance(value, bool), f"has {name} out of range")
         return bool(value)
+
+    def fields(self, made: Any, *parts: type) -> None:
+        """Refuse an object with fields that are no numbers, tuples or parts of a kind."""
+        values = [getattr(made, field.name) for field in fields(made)]
+        fits = all(type(value) in (int, float, tuple, *parts) for value in values)
+        self.require(fits, "is not made of numbers")
+
+    def finite(self, *values: Any) -> None:
+        """Refuse what is no finite number."""
+        finite = all(type(value) in (int, float) and math.isfinite(value) for value in values)
+        self.require(finite, "has something else than finite numbers")
+
+    def increasing(self, values: Sequence[float], name: str) -> None:
+        """Refuse numbers out of order."""
+        self.require(all(low < high for low, high in pairwise(values)), f"has {name} out of order")
 
     def names(self, names: Any, n_names: int, what: str) -> tuple[str, ...]:
         """Return as many texts as there should be, no two of them equal."""

@@ -10,12 +10,15 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre
+from doseforest.doses.bases.tensor import check_part
 from doseforest.doses.grids import dose_sample
+from doseforest.doses.stored_values import FileChecks
 from doseforest.doses.vectors import components, n_components
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import FittedBasis
 
+CHECKS = FileChecks("basis of the dose")
 MAX_ARMS = 8
 FEWEST_ROWS = 20  # of an arm whose doses tell that arms have doses of their own
 LEAST_SPAN = 0.5  # of all doses: an arm whose doses span less has doses of its own
@@ -120,6 +123,22 @@ class ArmsBasis:
             "arms": self.arms.to_json(),
             "doses": [None if basis is None else basis.to_json() for basis in self.doses],
         }
+
+    @property
+    def n_components(self) -> int:
+        """The arm and its dose."""
+        return 2
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self, IndicatorBasis)
+        CHECKS.require(isinstance(self.arms, IndicatorBasis), "has no arms")
+        self.arms.check()
+        fits = len(self.doses) == self.arms.n_functions
+        CHECKS.require(fits, "has not one dose per arm")
+        for part in self.doses:
+            if part is not None:
+                check_part(part)
 
 
 def has_arms(dose: DoseArray) -> bool:

@@ -8,7 +8,7 @@ STORED_BASES if a file can hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, Protocol
@@ -27,9 +27,9 @@ from doseforest.doses.grids import as_doses, dose_sample
 
 __all__ = [
     "BASES",
-    "STORED_BASES",
     "Arms",
     "ArmsBasis",
+    "BasisLine",
     "DoseBasis",
     "FittedBasis",
     "IndicatorBasis",
@@ -46,6 +46,9 @@ __all__ = [
     "basis_from_json",
     "component_of",
     "own_values",
+    "read_basis",
+    "store_basis",
+    "stored_bases",
 ]
 
 DoseFunction = Callable[[FloatArray], Any]
@@ -233,28 +236,77 @@ def _columns(
     return columns
 
 
+@dataclass(frozen=True, slots=True)
+class BasisLine:
+    """A line of `BASES`: a recipe, and how files hold what it fits.
+
+    Parameters
+    ----------
+    recipe : callable
+        Makes the recipe, without arguments.
+    fitted : class, optional
+        Of what it fits: with `kind`, its name in files, and `to_json`; with `from_json`, or fields
+        that the values of `to_json` fill; and with `check`, which refuses what does not fit.
+        Without one no file holds the basis.
+    """
+
+    recipe: Callable[[], DoseBasis]
+    fitted: Any = None
+
+    def __call__(self) -> DoseBasis:
+        """The recipe."""
+        return self.recipe()
+
+
 BASES: dict[str, Callable[[], DoseBasis]] = {
-    "legendre": Legendre,
-    "point_masses": partial(Legendre, masses="auto"),
-    "spline": Spline,
-    "indicators": Indicators,
-    "tensor": Tensor,
-    "arms": Arms,
-}
-STORED_BASES: dict[str, Any] = {
-    basis.kind: basis
-    for basis in (
-        PolynomialBasis,
-        SplineBasis,
-        IndicatorBasis,
-        TensorBasis,
-        ArmsBasis,
-        SplineProductBasis,
-    )
+    "legendre": BasisLine(Legendre, PolynomialBasis),
+    "point_masses": BasisLine(partial(Legendre, masses="auto"), PolynomialBasis),
+    "spline": BasisLine(Spline, SplineBasis),
+    "indicators": BasisLine(Indicators, IndicatorBasis),
+    "tensor": BasisLine(Tensor, TensorBasis),
+    "arms": BasisLine(Arms, ArmsBasis),
 }
 
 
-def basis_from_json(values: dict[str, Any]) -> FittedBasis:
+def stored_bases() -> dict[str, Any]:
+    """Classes of the bases that files hold, by their kinds."""
+    lines = [own.fitted for own in BASES.values() if isinstance(own, BasisLine) and own.fitted]
+    return {own.kind: own for own in (*lines, SplineProductBasis)}
+
+
+def store_basis(basis: FittedBasis) -> dict[str, Any]:
+    """Plain values of a fitted basis, for a file; TypeError where none could be read again."""
+    if isinstance(basis, UserBasis):
+        basis.to_json()  # raises, with the reason
+    if type(basis) not in stored_bases().values():
+        raise TypeError(
+            "The basis of the dose cannot be saved: a file holds numbers, not code, and no line of "
+            f"BASES says how a {type(basis).__name__} becomes numbers and comes back ('to_json' "
+            "and 'from_json')."
+        )
+    return basis.to_json()
+
+
+def read_basis(values: Mapping[str, Any]) -> FittedBasis:
+    """Rebuild a fitted basis from the plain values of a file; ForestFileError if they do not fit.
+
+    Examples
+    --------
+    >>> read_basis({"kind": "indicators", "levels": [0.0, 1.0], "reference": 1.0})
+    IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
+    >>> read_basis({"kind": "indicators", "levels": [0.0, 1.0], "reference": 2.0})
+    Traceback (most recent call last):
+        ...
+    doseforest.base.container.ForestFileError: the basis of the dose has a reference ...
+    """
+    basis: Any = basis_from_json(values)
+    if hasattr(basis, "check"):
+        basis.check()
+    made: FittedBasis = basis
+    return made
+
+
+def basis_from_json(values: Mapping[str, Any]) -> FittedBasis:
     """Rebuild a fitted basis from plain values.
 
     Examples
@@ -262,18 +314,22 @@ def basis_from_json(values: dict[str, Any]) -> FittedBasis:
     >>> basis_from_json(Indicators().fit([0, 1, 1]).to_json())
     IndicatorBasis(levels=(0.0, 1.0), reference=1.0)
     """
-    own = {name: _restored(value) for name, value in values.items()}
-    return _made(own)
+    return _made(values, _restored)
 
 
-def _made(own: dict[str, Any]) -> FittedBasis:
-    kind = own.pop("kind", None)
-    if kind not in STORED_BASES:
+def _made(values: Mapping[str, Any], restored: Callable[[Any], Any]) -> FittedBasis:
+    kind, classes = values.get("kind"), stored_bases()
+    if kind not in classes:
         raise ValueError(
-            f"The kind of a stored basis must be one of {sorted(STORED_BASES)}. "
-            f"Got {kind!r} instead."
+            f"The kind of a stored basis must be one of {sorted(classes)}. Got {kind!r} instead."
         )
-    basis: FittedBasis = STORED_BASES[kind](**own)
+    form = classes[kind]
+    own = {name: value for name, value in values.items() if name != "kind"}
+    basis: FittedBasis
+    if hasattr(form, "from_json"):
+        basis = form.from_json(own)
+    else:
+        basis = form(**{name: restored(value) for name, value in own.items()})
     return basis
 
 
@@ -296,9 +352,7 @@ def basis_components(basis: FittedBasis | SplineProductBasis) -> int:
     >>> basis_components(Indicators().fit([0, 1, 1]))
     1
     """
-    if isinstance(basis, TensorBasis | SplineProductBasis):
-        return len(basis.parts)
-    return 2 if isinstance(basis, ArmsBasis) else 1
+    return int(getattr(basis, "n_components", 1))
 
 
 def component_of(basis: Any, place: int) -> Any:
@@ -317,7 +371,7 @@ def component_of(basis: Any, place: int) -> Any:
 def _restored(value: Any) -> Any:
     """Tuples in place of lists, and bases in place of the plain values of parts."""
     if isinstance(value, dict):
-        return _made({name: _tuples(own) for name, own in value.items()})
+        return _made(value, _tuples)  # parts have no parts
     return tuple(map(_restored, value)) if isinstance(value, list) else value
 
 

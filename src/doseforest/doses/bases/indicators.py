@@ -9,7 +9,9 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.grids import as_doses, dose_sample
+from doseforest.doses.stored_values import FileChecks
 
+CHECKS = FileChecks("basis of the dose")
 MAX_LEVELS = 100  # beyond this a dose is a quantity, and a function per level a mistake
 
 
@@ -75,3 +77,10 @@ class IndicatorBasis:
     def to_json(self) -> dict[str, Any]:
         """Return the basis as plain values."""
         return {"kind": self.kind, **asdict(self)}
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self)
+        CHECKS.finite(self.reference, *self.levels)
+        CHECKS.increasing(self.levels, "levels")
+        CHECKS.require(self.reference in self.levels, "has a reference that is no level")

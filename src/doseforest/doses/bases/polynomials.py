@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +19,9 @@ from doseforest.doses.grids import (
     dose_sample,
     point_masses,
 )
+from doseforest.doses.stored_values import FileChecks
 
+CHECKS = FileChecks("basis of the dose")
 NEW_DIRECTION = 1e-5  # the part of a degree that lower ones must leave on the sample; .5 is usual
 
 
@@ -132,6 +135,17 @@ class PolynomialBasis:
     def to_json(self) -> dict[str, Any]:
         """Return the basis as plain values."""
         return {"kind": self.kind, **asdict(self)}
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self)
+        CHECKS.finite(self.low, self.high, *self.masses, *chain(*self.recurrence))
+        CHECKS.require(self.low <= self.high, "has no range of doses")
+        CHECKS.increasing(self.masses, "masses")
+        CHECKS.require(
+            all(len(row) == k + 2 and row[-1] > 0 for k, row in enumerate(self.recurrence)),
+            "has a recurrence that cannot be followed",
+        )
 
 
 def unit_positions(doses: FloatArray, central: DoseRange) -> FloatArray:

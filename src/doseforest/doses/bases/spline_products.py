@@ -12,13 +12,21 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.splines import Spline
-from doseforest.doses.bases.tensor import MAX_INDICATORS, new_directions
+from doseforest.doses.bases.tensor import (
+    MAX_INDICATORS,
+    check_parts,
+    check_products,
+    new_directions,
+)
 from doseforest.doses.grids import dose_sample
+from doseforest.doses.stored_values import FileChecks
 from doseforest.doses.vectors import components, dose_columns
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import FittedBasis
 
+CHECKS = FileChecks("basis of the dose")
+MOST_SPLINES = 200  # functions of an outcome model's splines of three components
 N_KNOTS = 10  # of each component
 JOINT = 3  # functions of a component that are multiplied with those of another
 LEADING = {2: 3, 3: 2}  # functions of a component that covariates are multiplied with
@@ -97,6 +105,24 @@ class SplineProductBasis:
             "bends": list(self.bends),
             "n_leading": self.n_leading,
         }
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return len(self.parts)
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self)
+        check_parts(self.parts)
+        check_products(self.parts, self.products)
+        CHECKS.finite(*self.bends)
+        CHECKS.require(
+            len(self.bends) == len(self.products) <= MOST_SPLINES
+            and type(self.n_leading) is int
+            and 1 <= self.n_leading <= len(self.products),
+            "has bends that do not fit its functions",
+        )
 
 
 def _component(values: FloatArray, weights: Any) -> FittedBasis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +13,9 @@ from scipy.linalg import solve_triangular
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.bases.short_grids import remembered
 from doseforest.doses.grids import as_doses, check_count, dose_sample
+from doseforest.doses.stored_values import FileChecks
 
+CHECKS = FileChecks("basis of the dose")
 DEGREE = 3
 LEADING = 4
 KNOT_DECIMALS = 5  # of quantile knots in [0, 1]: closer ones would cost the others their digits
@@ -138,6 +141,22 @@ class SplineBasis:
 
     def _positions(self, doses: Any) -> FloatArray:
         return (as_doses(doses) - self.low) / (self.high - self.low)
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self)
+        CHECKS.finite(self.low, self.high, *self.knots, *self.bends, *chain(*self.coefficients))
+        CHECKS.require(self.low < self.high, "has no range of doses")
+        CHECKS.require(
+            len(self.knots) >= 2 and self.knots[0] == 0 and self.knots[-1] == 1,
+            "has knots out of order",
+        )
+        CHECKS.increasing(self.knots, "knots")
+        CHECKS.require(
+            len(self.coefficients) == len(self.knots) + DEGREE - 1
+            and all(len(row) == len(self.bends) for row in self.coefficients),
+            "has coefficients that do not fit its knots",
+        )
 
 
 def cubic_spline(knots: FloatArray, coefficients: FloatArray | None = None) -> BSpline:

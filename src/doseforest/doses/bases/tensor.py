@@ -12,12 +12,15 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre, PolynomialBasis
+from doseforest.doses.bases.splines import SplineBasis
 from doseforest.doses.grids import check_count, dose_sample
-from doseforest.doses.vectors import components, dose_columns
+from doseforest.doses.stored_values import FileChecks
+from doseforest.doses.vectors import MAX_COMPONENTS, components, dose_columns
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import DoseBasis, FittedBasis
 
+CHECKS = FileChecks("basis of the dose")
 MAX_INDICATORS = 8  # levels beyond which a polynomial says as much with fewer coefficients
 MAX_FUNCTIONS = 32  # rows carry half their square of moments
 MAIN_ORDERS = {2: 6, 3: 4}  # by the number of components
@@ -138,6 +141,18 @@ class TensorBasis:
             "products": [list(own) for own in self.products],
         }
 
+    @property
+    def n_components(self) -> int:
+        """Number of components of a dose."""
+        return len(self.parts)
+
+    def check(self) -> None:
+        """Refuse numbers of a file that cannot be evaluated."""
+        CHECKS.fields(self)
+        check_parts(self.parts)
+        CHECKS.require(len(self.products) <= MAX_FUNCTIONS, "has too many functions")
+        check_products(self.parts, self.products)
+
 
 def _part_order(part: FittedBasis, function: int) -> int:
     """Order of a function of one component."""
@@ -181,3 +196,32 @@ def new_directions(values: FloatArray, weights: Any) -> list[int]:
     left = np.zeros(len(sizes))
     left[: len(triangle)] = np.abs(np.diag(triangle))
     return np.flatnonzero(left > NEW_DIRECTION * np.maximum(sizes, 1e-300)).tolist()
+
+
+def check_part(part: Any) -> None:
+    """Refuse a part of a file that is made of parts itself, or is no basis."""
+    simple = type(part) in (PolynomialBasis, SplineBasis, IndicatorBasis)
+    CHECKS.require(simple, "has a component of an unknown kind")
+    part.check()
+
+
+def check_parts(parts: Sequence[Any]) -> None:
+    """Refuse what is not two or three components."""
+    CHECKS.require(2 <= len(parts) <= MAX_COMPONENTS, "has no two or three components")
+    for part in parts:
+        check_part(part)
+
+
+def check_products(parts: Sequence[FittedBasis], products: Sequence[Sequence[int]]) -> None:
+    """Refuse products of functions that the parts do not have."""
+    sizes = [part.n_functions for part in parts]
+    CHECKS.require(
+        len(products) > 0
+        and not any(products[0])
+        and all(
+            len(own) == len(sizes)
+            and all(type(k) is int and 0 <= k < size for k, size in zip(own, sizes, strict=True))
+            for own in products
+        ),
+        "has products of functions that it lacks",
+    )

@@ -10,8 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import Array
 from doseforest.data.feature_table import Categories
-from doseforest.doses.bases.dose_basis import basis_components
-from doseforest.doses.bases.stored_bases import read_basis
+from doseforest.doses.bases.dose_basis import basis_components, read_basis, store_basis
 from doseforest.doses.stored_values import FileChecks
 from doseforest.engine.stored_forest import read_forest, store_forest
 from doseforest.estimator.bags.noise_share import MOST_VARIANCE, NoiseShare
@@ -34,7 +33,7 @@ def store_bags(bags: UnitBags) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= own
     described_bags = {
         "forest": forest,
-        "basis": bags.basis.to_json(),
+        "basis": store_basis(bags.basis),
         "outcomes": outcomes,
         "share": asdict(bags.share),
     }

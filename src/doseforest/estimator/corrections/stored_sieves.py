@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, FloatArray
-from doseforest.doses.bases.dose_basis import FittedBasis, basis_components
-from doseforest.doses.bases.stored_bases import read_basis
+from doseforest.doses.bases.dose_basis import FittedBasis, basis_components, read_basis, store_basis
 from doseforest.doses.stored_values import FLOATS, FileChecks
 from doseforest.doses.vectors import n_components, plain_doses
 from doseforest.engine.stored_forest import read_forest, store_forest
@@ -40,7 +39,7 @@ def store_orthogonal(
         values, added = _store_round(own, f"{prefix}/rounds/{number}")
         rounds.append(values)
         arrays |= added
-    return {"basis": correction.basis.to_json(), "rounds": rounds}, arrays
+    return {"basis": store_basis(correction.basis), "rounds": rounds}, arrays
 
 
 def read_orthogonal(

@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import expit
 
 from doseforest.base.dtypes import Array, FloatArray, IntArray
-from doseforest.doses.bases.dose_basis import basis_components
+from doseforest.doses.bases.dose_basis import basis_components, read_basis
 from doseforest.doses.bases.spline_products import SplineProductBasis
 from doseforest.doses.bases.splines import SplineBasis
-from doseforest.doses.bases.stored_bases import checked_basis, read_basis
 from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
 from doseforest.nuisance.outcome.covariate_terms import POWERS, CovariateTerms
 
@@ -197,7 +196,7 @@ def _spline_basis(arrays: Mapping[str, Array]) -> SplineBasis:
         coefficients=tuple(map(tuple, own["basis_coefficients"].tolist())),
         bends=tuple(own["bends"].tolist()),
     )
-    checked_basis(basis)
+    basis.check()
     return basis
 
 
