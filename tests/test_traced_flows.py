@@ -25,7 +25,7 @@ from sklearn.linear_model import LinearRegression
 import doseforest
 from doseforest import CurveForest, GeneralizedCausalForest
 from doseforest.datasets import DESIGNS
-from doseforest.estimator.paper_mode import PAPER
+from doseforest.estimator.corrections.paper_recipe import PAPER, PAPER_PARAMETERS
 from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, Explore, unit_table
 from doseforest.pricing.service.deciding import Deciders, decide_or_raise
 from doseforest.pricing.service.online_experiments.running_arms import Arm, RunningExperiment
@@ -209,7 +209,7 @@ FITS: dict[str, dict[str, Any]] = {
     "orthogonal": {},
     "stabilized": {"correction": "stabilized"},
     "kernel": {"correction": "kernel"},
-    "paper": dict(PAPER),
+    "paper": {**PAPER_PARAMETERS, "correction": PAPER},
     "halves swapped": {"honesty": "swap"},
     "bags": {"inference": "bags"},
 }

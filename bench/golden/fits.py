@@ -34,6 +34,7 @@ from doseforest.baselines import (
     boosting,
     random_forest,
 )
+from doseforest.corrections import Orthogonal
 from doseforest.evaluation import (
     budgeted_qini,
     effect_importance,
@@ -186,7 +187,7 @@ def known_propensities(n_jobs: int) -> Answers:
 
 def swapped_halves(n_jobs: int) -> Answers:
     own = data.continuous(seed=17)
-    forest = small(n_jobs, honesty="swap", min_node_size=(5, 20))
+    forest = small(n_jobs, honesty="swap", correction=Orthogonal(leaf_sizes=(5, 20)))
     forest.fit(own.X, own.y, treatment=own.dose)
     return effect_answers(forest, own.units, 3.0, 2.0)
 

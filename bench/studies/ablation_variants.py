@@ -7,7 +7,7 @@ dose functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 import doseforest
 from bench.designs import Simulation
 from doseforest.base.dtypes import CHANNEL_DTYPE, Array, FloatArray, IntArray
+from doseforest.corrections import CORRECTIONS
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_own
@@ -27,7 +28,6 @@ from doseforest.estimator.corrections.published_kernels import doubly_robust_cur
 from doseforest.estimator.corrections.shape_stack import ShapeStack, stack_shapes
 from doseforest.estimator.corrections.stabilized_kernels import residual_weights
 from doseforest.estimator.effect_forest import CorrectedOutcome
-from doseforest.estimator.fit_parts import CORRECTIONS
 from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.trained_parts import no_correction
 from doseforest.estimator.training_rows import TrainingRows
@@ -66,7 +66,7 @@ class Trained:
     @property
     def n_trees(self) -> int:
         """Trees of all leaf sizes."""
-        return self.plan.growth.n_trees * len(self.plan.leaf_sizes)
+        return self.plan.growth.n_trees * self.plan.correction.n_sizes
 
 
 class VariantCurves(CurveEffects):
@@ -123,8 +123,6 @@ def sieve(
     """The orthogonal correction with other settings, basis or means."""
     plan = trained.plan
     settings = OrthogonalSettings(
-        leaf_sizes=plan.leaf_sizes,
-        n_rounds=plan.n_rounds,
         growth=plan.growth,
         seed=plan.seed,
     )
@@ -220,11 +218,14 @@ SIEVE_VARIANTS: dict[str, Callable[[Trained], FittedCorrection]] = {
 
 
 def kernel_form(trained: Trained, correction: str = "stabilized", **other: Any) -> FittedCorrection:
-    """A kernel correction with other parameters of the plan."""
-    kind = CORRECTIONS[correction]
-    growth = replace(trained.plan.growth, n_trees=trained.n_trees // len(kind.leaf_sizes))
-    plan = replace(trained.plan, leaf_sizes=kind.leaf_sizes, growth=growth, **other)
-    return kind.fit(trained.rows, trained.outcome, plan)
+    """A kernel correction with other fields of its object, or of the plan."""
+    recipe: Any = CORRECTIONS[correction]
+    names = {field.name for field in fields(recipe)} & other.keys()
+    recipe = replace(recipe, **{name: other.pop(name) for name in names})
+    growth = replace(trained.plan.growth, n_trees=trained.n_trees // recipe.n_sizes)
+    plan = replace(trained.plan, growth=growth, **other)
+    fitted: FittedCorrection = recipe.fit(trained.rows, trained.outcome, plan)
+    return fitted
 
 
 def times_rule(trained: Trained, factor: float) -> FittedCorrection:

@@ -28,8 +28,7 @@ from bench.studies.ablation_variants import (
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
-from doseforest.estimator.fit_parts import CORRECTIONS
-from doseforest.estimator.fit_plan import FitPlan, PaperRules
+from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.trained_parts import no_correction
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
@@ -47,12 +46,6 @@ class Printed:
     plan: FitPlan
     outcome: CrossFittedOutcome
 
-    @property
-    def rules(self) -> PaperRules:
-        """What only the printed algorithm asks for."""
-        assert self.plan.paper is not None
-        return self.plan.paper
-
 
 def fit_printed(data: Simulation, seed: int, n_trees: int = 500) -> tuple[Any, Printed]:
     """Fit `paper()`; also what its variants start from."""
@@ -69,13 +62,9 @@ def fit_printed(data: Simulation, seed: int, n_trees: int = 500) -> tuple[Any, P
 
 
 def printed(own: Printed, **other: Any) -> FittedCorrection:
-    """Algorithm 1 with other parameters of the plan."""
-    return CORRECTIONS["paper"].fit(own.rows, own.outcome, replace(own.plan, **other))
-
-
-def with_rules(own: Printed, **other: Any) -> FittedCorrection:
-    """Algorithm 1 with another criterion or term of it."""
-    return printed(own, paper=replace(own.rules, **other))
+    """Algorithm 1 with other fields of `doseforest.corrections.Paper`."""
+    recipe: Any = own.plan.correction
+    return replace(recipe, **other).fit(own.rows, own.outcome, own.plan)
 
 
 def quarter_of_the_rule(own: Printed) -> float:
@@ -86,7 +75,7 @@ def quarter_of_the_rule(own: Printed) -> float:
 
 def one_leaf(own: Printed, **other: Any) -> FittedCorrection:
     """Trees without a split: the kernel average of everyone."""
-    return printed(own, leaf_sizes=(own.rows.n_rows,), **other)
+    return printed(own, leaf_size=own.rows.n_rows, **other)
 
 
 def without_linear_terms(own: Printed) -> FittedCorrection:
@@ -126,14 +115,14 @@ PRINTED_VARIANTS: Mapping[str, Callable[[Printed], FittedCorrection]] = {
     PAPER: printed,
     "a quarter of the bandwidth": lambda own: printed(own, bandwidth=quarter_of_the_rule(own)),
     "bandwidth: left-one-out": lambda own: printed(own, bandwidth="leave_one_out"),
-    "leaves of 50": lambda own: printed(own, leaf_sizes=(50,)),
+    "leaves of 50": lambda own: printed(own, leaf_size=50),
     "everyone in one leaf": one_leaf,
     "everyone in one leaf, a quarter of the bandwidth": lambda own: one_leaf(
         own, bandwidth=quarter_of_the_rule(own)
     ),
     "outcomes in leaves less linear terms of the covariates": without_linear_terms,
-    "split by derivatives": lambda own: with_rules(own, criterion="pdrf"),
-    "without sigma(pi-hat)": lambda own: with_rules(own, zeta=0.0),
+    "split by derivatives": lambda own: printed(own, criterion="pdrf"),
+    "without sigma(pi-hat)": lambda own: printed(own, zeta=0.0),
     MU_HAT: lambda own: no_correction(),
 }
 LATER_STEPS = (FORMULA, NOT_STABILIZED, WEIGHTS_ALONE, STABILIZED, DEFAULT, NO_FORESTS)

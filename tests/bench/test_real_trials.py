@@ -6,6 +6,7 @@ from sklearn.linear_model import LinearRegression
 
 from bench.real_data import mailing_rows, match_ratio_rows
 from doseforest import GeneralizedCausalForest
+from doseforest.corrections import Orthogonal
 from real_data import real_data
 
 pytestmark = pytest.mark.data
@@ -35,7 +36,7 @@ def test_mailings_have_sane_effects_on_every_voter():
     rows = mailing_rows.rows(mailing_rows.read_voters(3000))
     forest = GeneralizedCausalForest(
         n_trees=40,
-        n_rounds=1,
+        correction=Orthogonal(n_rounds=1),
         outcome_model=LinearRegression(),
         density=rows.density,
         random_state=0,
@@ -58,8 +59,7 @@ def test_match_ratios_have_their_published_response():
     X = rows.X.fillna(rows.X.mean())
     forest = GeneralizedCausalForest(
         n_trees=16,
-        n_rounds=1,
-        min_node_size=(50, 500),
+        correction=Orthogonal(n_rounds=1, leaf_sizes=(50, 500)),
         outcome_model=LinearRegression(),
         density=rows.density,
         random_state=0,

@@ -123,7 +123,7 @@ def test_results_are_of_another_state_when_a_setting_changes():
     ours = METHODS["doseforest"]
 
     def larger_leaves(data, seed):
-        return ours.make(data, seed).set_params(min_node_size=21)
+        return ours.make(data, seed).set_params(correction__leaf_sizes=21)
 
     state.cache_clear()
     before = state("doseforest", "effects")

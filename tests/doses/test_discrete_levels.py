@@ -9,11 +9,13 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
 from doseforest.estimator.training_rows import check_training
+from recipes import recipe
 
 
 def cheap(**parameters):
-    settings = {"outcome_model": LinearRegression(), "n_trees": 16, "n_rounds": 1, "n_jobs": 1}
-    return GeneralizedCausalForest(min_node_size=20, random_state=0, **{**settings, **parameters})
+    settings = {"outcome_model": LinearRegression(), "n_trees": 16, "n_jobs": 1, "random_state": 0}
+    correction = recipe(parameters.pop("correction", "orthogonal"), n_rounds=1, leaves=(20,))
+    return GeneralizedCausalForest(correction=correction, **{**settings, **parameters})
 
 
 def draw(n=400, shares=(0.5, 0.3, 0.2), seed=0):

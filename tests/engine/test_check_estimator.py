@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest import CurveForest, GeneralizedCausalForest
+from doseforest.corrections import Orthogonal
 from doseforest.data.checks import checked_columns, checked_weights
 from doseforest.data.feature_table import as_table
 from doseforest.estimator.training_rows import FEWEST_ROWS
@@ -41,8 +42,7 @@ class LastColumnIsDose(RegressorMixin, BaseEstimator):
             outcome_model=Filled(),
             treatment_model=Filled(),
             n_folds=2,
-            n_rounds=1,
-            min_node_size=5,
+            correction=Orthogonal(n_rounds=1, leaf_sizes=5),
             random_state=self.random_state,
             n_jobs=1,
         )

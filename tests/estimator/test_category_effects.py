@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from causal_tables import Blind, Slopes, small
+from doseforest.corrections import Orthogonal
 
 
 def slopes_of_twenty_levels(seed):
@@ -22,7 +23,9 @@ def slopes_of_twenty_levels(seed):
 
 
 def error(X, dose, y, truth, **settings):
-    forest = small(n_trees=80, min_node_size=(5, 50), n_rounds=1, n_folds=2, **settings)
+    forest = small(
+        n_trees=80, correction=Orthogonal(n_rounds=1, leaf_sizes=(5, 50)), n_folds=2, **settings
+    )
     slopes = forest.fit(X, y, treatment=dose).partial_effect(X, 1.0, 3.0)
     return np.sqrt(np.mean((slopes - truth) ** 2))
 

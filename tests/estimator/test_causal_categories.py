@@ -17,6 +17,7 @@ from doseforest.data.feature_table import as_table
 from doseforest.estimator.training_rows import check_training
 from doseforest.nuisance.treatment.density_registry import WEIGHT_NAMES
 from doseforest.nuisance.treatment.encoded_densities import named_weights
+from recipes import recipe
 
 DATA = Table()
 
@@ -103,7 +104,7 @@ CASES += [("kernel", "swap"), ("none", "tree")]
 
 @pytest.mark.parametrize(("correction", "honesty"), CASES)
 def test_every_correction_finds_the_slopes_of_categories(correction, honesty):
-    forest = small(correction=correction, honesty=honesty, n_rounds=1, density="binned")
+    forest = small(correction=recipe(correction, n_rounds=1), honesty=honesty, density="binned")
     forest.fit(DATA.frame, DATA.y, treatment=DATA.dose)
     levels = pd.DataFrame({"age": 0.0, "city": sorted({*DATA.labels} - {None}), "income": 0.0})
     slopes = forest.partial_effect(levels, 1.0, 3.0)
@@ -219,7 +220,9 @@ def test_a_category_among_the_controls_moves_no_tree():
 
 def test_a_binary_outcome_and_a_dose_of_levels_take_categories():
     bought, level = (DATA.y > 12).astype(float), np.clip(np.round(DATA.dose / 2), 0, 2)
-    forest = small(n_trees=20, min_node_size=(5, 20)).fit(DATA.frame, bought, treatment=level)
+    forest = small(n_trees=20, correction=recipe("orthogonal", leaves=(5, 20))).fit(
+        DATA.frame, bought, treatment=level
+    )
     curves = forest.dose_response(DATA.frame)
     assert curves.shape == (300, 3)
     assert ((curves >= 0) & (curves <= 1)).all()

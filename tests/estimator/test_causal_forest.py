@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from doseforest import GeneralizedCausalForest
 from doseforest.doses.grids import BaselineWarning
 from doseforest.estimator.unit_support import OverlapWarning
+from recipes import recipe
 
 NAMES = ["income", "age", "visits"]
 
@@ -224,7 +225,9 @@ def test_kernel_corrections_take_a_bandwidth_or_choose_one(correction, most):
     x, dose, y = draw()
     chosen = {}
     for asked in (None, "rule_of_thumb", "leave_one_out", 1.5):
-        forest = small(correction=correction, bandwidth=asked, n_trees=4, density="gaussian")
+        forest = small(
+            correction=recipe(correction, bandwidth=asked), n_trees=4, density="gaussian"
+        )
         forest.fit(x, y, treatment=dose)
         chosen[asked] = forest.rounds_[0]["bandwidth"]
         exact = 2 * (1 + 0.5 * x[:, 1])
@@ -350,7 +353,6 @@ def test_bad_data_is_refused_by_name(change, message):
         ({"n_trees": 0}, "'n_trees' parameter"),
         ({"correction": "magic"}, "'correction' parameter"),
         ({"density": "magic"}, "'density' parameter"),
-        ({"min_node_size": [5, 0]}, "'min_node_size' parameter .* ints of at least 1"),
         ({"baseline": 99.0}, "'baseline' parameter must lie in the support"),
         ({"doses": [0.0, 99.0]}, "'doses' parameter must lie in the support"),
         ({"controls": ["height"]}, "'controls' parameter must hold features of X"),
@@ -422,11 +424,13 @@ def test_it_works_in_pipelines_and_searches(capsys):
         pipeline = make_pipeline(StandardScaler(), small(n_trees=4))
         pipeline.fit(x, y, treatment=dose)
         assert pipeline[-1].n_features_in_ == 3
-        search = GridSearchCV(small(n_trees=4, baseline=2.0), {"n_rounds": [1, 2]}, cv=2)
+        search = GridSearchCV(
+            small(n_trees=4, baseline=2.0), {"correction__n_rounds": [1, 2]}, cv=2
+        )
         search.fit(x, y, treatment=dose)
         assert -2 < search.best_score_ < 0  # minus the R-risk
     with pytest.raises((ValueError, TypeError), match=r"set_config|enable_metadata_routing"):
-        GridSearchCV(small(), {"n_rounds": [1]}, cv=2, error_score="raise").fit(x, y)
+        GridSearchCV(small(), {"correction__n_rounds": [1]}, cv=2, error_score="raise").fit(x, y)
 
 
 def test_a_search_survives_doses_beyond_those_of_a_fold():
@@ -434,7 +438,7 @@ def test_a_search_survives_doses_beyond_those_of_a_fold():
     dose = np.random.default_rng(1).lognormal(size=400)
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=True):
         warnings.simplefilter("ignore")  # of the far doses
-        search = GridSearchCV(small(n_trees=4, baseline=1.0), {"n_rounds": [1]}, cv=4)
+        search = GridSearchCV(small(n_trees=4, baseline=1.0), {"correction__n_rounds": [1]}, cv=4)
         search.fit(x, y + dose, treatment=dose)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

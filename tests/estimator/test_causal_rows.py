@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from causal_tables import Slopes, Table, small
 from doseforest import CurveForest
 from doseforest.nuisance.treatment.known_densities import Strata
+from recipes import recipe
 
 DATA = Table()
 N = len(DATA.y)
@@ -35,7 +36,7 @@ CASES = {
     "a stack": {"outcome_model": "stack", "n_folds": 2, "correction": "none", "density": "none"},
     "permutation": {"correction": "none", "density": "permutation"},
     "orthogonal, swapped": {"honesty": "swap", "density": "entropy"},
-    "stabilized": {"correction": "stabilized", "density": "location_scale", "min_node_size": 20},
+    "stabilized": {"correction": recipe("stabilized", leaves=(20,)), "density": "location_scale"},
     "kernel": {"correction": "kernel", "density": "gaussian"},
 }
 
@@ -94,7 +95,7 @@ def _counted():
     counts = np.random.default_rng(2).integers(1, 4, N)
     rows = repeated(counts)
     settings = {"doses": [0.5, 1.0, 2.0, 3.0], "density": "none", "average_bandwidth": 1.0}
-    settings |= {"treatment_model": Slopes(), "n_rounds": 1}
+    settings |= {"treatment_model": Slopes(), "correction": recipe("orthogonal", n_rounds=1)}
     return [
         small(**settings).fit(X, y, treatment=dose, sample_weight=weights, groups=groups)
         for X, y, dose, weights, groups in (
@@ -138,7 +139,9 @@ def test_counts_as_weights_give_nearly_the_forest_of_repeated_rows(counted):
 def test_the_scale_of_weights_makes_no_difference():
     weights = np.random.default_rng(1).integers(1, 4, N)
     one, other = (
-        small(n_rounds=1).fit(DATA.frame, DATA.y, treatment=DATA.dose, sample_weight=own)
+        small(correction=recipe("orthogonal", n_rounds=1)).fit(
+            DATA.frame, DATA.y, treatment=DATA.dose, sample_weight=own
+        )
         for own in (weights, 4.0 * weights)
     )
     np.testing.assert_array_equal(one.dose_response(DATA.frame), other.dose_response(DATA.frame))
@@ -189,7 +192,7 @@ def test_out_of_bag_is_out_of_every_tree_that_saw_a_row_of_the_group(correction,
         return fit(self, X, y, **named)
 
     monkeypatch.setattr(CurveForest, "fit", remembered)
-    forest = small(correction=correction, n_rounds=1, density="binned", min_node_size=10)
+    forest = small(correction=recipe(correction, n_rounds=1, leaves=(10,)), density="binned")
     forest.fit(DATA.frame, DATA.y, treatment=DATA.dose, groups=GROUPS)
     monkeypatch.undo()
     assert grown
@@ -215,7 +218,7 @@ def test_columns_without_a_value_and_gaps_only_in_queries_are_answered(correctio
         full=np.random.default_rng(0).normal(size=N),
         shop=[f"shop {row % 3}" for row in range(N)],
     )
-    settings = {"correction": correction, "n_rounds": 1, "density": "entropy"}
+    settings = {"correction": recipe(correction, n_rounds=1), "density": "entropy"}
     if correction == "kernel":
         settings["density"] = "gaussian"
     if correction == "none":

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from doseforest import GeneralizedCausalForest
+from doseforest.corrections import Orthogonal
 
 N_ROWS = 160
 NAMES = ["age", "spend", "visits"]
@@ -51,9 +52,7 @@ def plain(**changed):
 def corrected(**changed):
     settings = {
         "n_trees": 4,
-        "min_node_size": 10,
-        "n_rounds": 1,
-        "correction": "orthogonal",
+        "correction": Orthogonal(n_rounds=1, leaf_sizes=10),
         "treatment_model": LinearRegression(),
     }
     return plain(**{**settings, **changed})

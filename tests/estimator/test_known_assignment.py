@@ -17,18 +17,18 @@ from doseforest.estimator.training_rows import check_training
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment import Strata, known_rows, marginal_density
+from recipes import recipe
 
 
 def cheap(**parameters):
     settings = {
         "outcome_model": LinearRegression(),
         "n_trees": 8,
-        "n_rounds": 1,
-        "min_node_size": 20,
         "random_state": 0,
         "n_jobs": 1,
     }
-    return GeneralizedCausalForest(**{**settings, **parameters})
+    correction = recipe(parameters.pop("correction", "orthogonal"), n_rounds=1, leaves=(20,))
+    return GeneralizedCausalForest(correction=correction, **{**settings, **parameters})
 
 
 def arms(n=240, n_levels=3, seed=0):

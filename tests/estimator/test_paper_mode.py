@@ -199,12 +199,12 @@ def test_kernels_without_a_printed_derivative_compare_differences_between_doses(
 
 def test_leaves_keep_the_least_node_size_of_omega_1_and_splits_the_least_gain():
     x, _, _ = draw()
-    _, trees, omega1 = fitted(min_node_size=12)
+    _, trees, omega1 = fitted(leaf_size=12)
     for leaves in trees.apply(x[omega1]).T:
         assert np.unique(leaves, return_counts=True)[1].min() >= 12
     gains = trees.gains[trees.nodes["flags"] & LEAF == 0]
     least = float(np.median(gains))
-    _, fewer, _ = fitted(min_node_size=12, min_info_gain=least)
+    _, fewer, _ = fitted(leaf_size=12, min_info_gain=least)
     kept = fewer.gains[fewer.nodes["flags"] & LEAF == 0]
     assert 0 < len(kept) < len(gains)
     assert kept.min() > least
@@ -359,8 +359,8 @@ def test_the_estimator_is_cloned_with_its_settings():
     twin = clone(forest)
     assert type(twin) is GeneralizedCausalForest
     assert twin.get_params() == forest.get_params()
-    assert twin.correction == "paper"
-    assert twin.criterion == "pdrf"
+    assert twin.correction.name == "paper"
+    assert twin.correction.criterion == "pdrf"
     with pytest.raises(TypeError, match="alpha"):
         GeneralizedCausalForest.paper(alpha=0.5)
 
@@ -416,7 +416,7 @@ def test_averages_are_those_of_the_curves_and_what_residuals_add():
         ({"zeta": -1.0}, "'zeta' parameter"),
         ({"min_info_gain": -0.1}, "'min_info_gain' parameter"),
         ({"honesty": "tree"}, "'honesty' parameter must be 'forest'.* Got 'tree'"),
-        ({"min_node_size": (5, 20)}, r"'min_node_size' parameter must be one int.* Got \(5, 20\)"),
+        ({"leaf_size": (5, 20)}, r"'leaf_size' parameter of Paper must be an int.* Got \(5, 20\)"),
         ({"honesty_fraction": 0.01}, "'honesty_fraction' parameter must leave .* Got 0.01, 2 that"),
         ({"honesty_fraction": 0.999}, "'honesty_fraction' parameter must leave"),
         ({"density": "entropy"}, "for correction='paper', which divides by a density"),

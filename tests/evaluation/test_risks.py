@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from bench.designs import DESIGNS
 from doseforest import GeneralizedCausalForest
 from doseforest.baselines import AverageCurve, OutcomeRegressor, ZeroEffect, boosting
+from doseforest.corrections import Orthogonal
 from doseforest.doses.curve_effects import dose_table
 from doseforest.evaluation import effect_errors, effect_risk, fit_yardstick
 from doseforest.evaluation.risks import mean_risk
@@ -238,18 +239,17 @@ def test_a_search_picks_the_parameters_of_the_better_curves():
     y = 3 * x[:, 1] + 2 * np.sign(x[:, 0]) * dose + rng.normal(size=400)
     forest = GeneralizedCausalForest(
         n_trees=8,
-        min_node_size=20,
-        n_rounds=1,
+        correction=Orthogonal(n_rounds=1, leaf_sizes=20),
         outcome_model=LinearRegression(),
         treatment_model=LinearRegression(),
         baseline=2.0,
         random_state=0,
     )
-    grid = {"min_node_size": [10, 80], "correction": ["orthogonal", "none"]}
+    grid = [{"correction__leaf_sizes": [10, 80]}, {"correction": ["none"]}]
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(forest, grid, cv=2).fit(x, y, treatment=dose)
     # Without a correction, or with leaves of 80 of a tree's 70 growth rows: one slope for all.
-    assert search.best_params_ == {"min_node_size": 10, "correction": "orthogonal"}
+    assert search.best_params_ == {"correction__leaf_sizes": 10}
     exact = 2 * np.sign(x[:, 0])
     error = np.sqrt(np.mean((search.best_estimator_.effect(x, 3.0) - exact) ** 2))
     assert error < 1.2  # 2 for the average effect

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest, tune
+from doseforest.corrections import Stabilized
 from doseforest.doses.curve_effects import CurveEffects, dose_table
 from doseforest.evaluation.tuned_parameters import PARAMETERS, checked_params
 from doseforest.evaluation.tuning import _result
@@ -74,12 +75,12 @@ def test_a_sure_gain_is_not_hidden_by_a_larger_one_that_may_be_noise():
         )
 
     risks = [risk(1.0, 0.0, 0.0), risk(0.95, -0.05, 0.001), risk(0.94, -0.06, 0.14)]
-    settings = [{"min_node_size": 7}, {"min_node_size": 9}]
+    settings = [{"max_bins": 7}, {"max_bins": 9}]
     found = _result(GeneralizedCausalForest(), settings, risks, np.ones(3))
     assert found.beats_default
-    assert found.chosen == {"min_node_size": 7}
-    assert found.forest.min_node_size == 7
-    assert found.best == {"min_node_size": 9}
+    assert found.chosen == {"max_bins": 7}
+    assert found.forest.max_bins == 7
+    assert found.best == {"max_bins": 9}
 
 
 def test_of_many_combinations_some_are_drawn_the_same_for_a_seed():
@@ -128,29 +129,29 @@ def test_a_forest_with_a_hopeless_bandwidth_is_mended():
     y = X[:, 0] + 4 * np.sin(dose) + 0.3 * rng.normal(size=300)
     forest = GeneralizedCausalForest(
         n_trees=20,
-        correction="stabilized",
         outcome_model=LinearRegression(),  # which knows no waves
         density="none",
-        bandwidth=8.0,  # and neither does this
-        min_node_size=20,
+        correction=Stabilized(bandwidth=8.0, leaf_sizes=20),  # and neither does this
         baseline=2.0,
         random_state=0,
     )
-    found = tune(forest, X, y, treatment=dose, params={"bandwidth": [0.5, 8.0]}, n_folds=2)
-    assert found.chosen == {"bandwidth": 0.5}
-    assert found.forest.bandwidth == 0.5
-    assert forest.bandwidth == 8.0
+    found = tune(
+        forest, X, y, treatment=dose, params={"correction__bandwidth": [0.5, 8.0]}, n_folds=2
+    )
+    assert found.chosen == {"correction__bandwidth": 0.5}
+    assert found.forest.correction.bandwidth == 0.5
+    assert forest.correction.bandwidth == 8.0
 
 
 @pytest.mark.parametrize(
     ("parameters", "idle"),
     [
-        ({"correction": "orthogonal"}, "bandwidth"),
-        ({"correction": "orthogonal"}, "zeta"),
-        ({"correction": "stabilized"}, "n_rounds"),
-        ({"correction": "none"}, "min_node_size"),
+        ({"correction": "orthogonal"}, "average_bandwidth"),
+        ({"correction": "orthogonal"}, "density"),
+        ({"correction": "stabilized"}, "basis"),
+        ({"correction": "none"}, "mtry"),
         ({"correction": "orthogonal", "honesty": "swap"}, "honesty_fraction"),
-        ({"correction": "orthogonal", "honesty": "swap"}, "n_rounds"),
+        ({"correction": "orthogonal", "honesty": "swap"}, "correction__n_rounds"),
         ({"correction": "orthogonal"}, "verbose"),
     ],
 )
@@ -166,12 +167,12 @@ def test_what_is_tried_by_default_acts_in_the_mode_and_can_be_set(correction):
     if correction == "paper":
         forest = GeneralizedCausalForest.paper()
     tried = checked_params(forest, None, np.linspace(0, 1, 100))
-    assert ("bandwidth" in tried) == (correction != "orthogonal")
-    assert ("zeta" in tried) == (correction == "paper")
+    assert ("correction__bandwidth" in tried) == (correction != "orthogonal")
+    assert ("correction__zeta" in tried) == (correction == "paper")
     for name, values in tried.items():
         assert correction in PARAMETERS[name].corrections
         for value in values:
-            GeneralizedCausalForest(**{name: value})._validate_params()
+            clone(forest).set_params(**{name: value})._validate_params()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from doseforest.estimator.training_rows import check_training
 from doseforest.files import forest_file
 from doseforest.nuisance.outcome.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.outcome.encoded_models import EncodedFit, EncodedModel
+from recipes import recipe
 
 DATA = Table(n=200, n_levels=30)
 CORRECTIONS = ["orthogonal", "stabilized", "kernel", "none"]
@@ -43,7 +44,7 @@ def storable(model):
 def _models():
     models = {}
     for correction in CORRECTIONS:
-        settings = {"correction": correction, "n_rounds": 1, "min_node_size": (5, 20)}
+        settings = {"correction": recipe(correction, n_rounds=1, leaves=(5, 20))}
         forest = small(outcome_model=Blind(), density="gaussian", **settings)
         forest.fit(DATA.frame, DATA.y, treatment=DATA.dose)
         models[correction] = storable(forest.model_)

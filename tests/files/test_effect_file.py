@@ -27,13 +27,14 @@ from doseforest.base.container import Container, read_container
 from doseforest.doses.bases.dose_basis import BASES, UserFunctions, read_basis, stored_bases
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.vectors import vectors
-from doseforest.estimator import fit_parts
+from doseforest.estimator.corrections import orthogonal_recipe
 from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
 from doseforest.estimator.corrections.orthogonal import OrthogonalSettings
 from doseforest.estimator.corrections.shape_stack import ShapeStack
 from doseforest.estimator.corrections.stored_corrections import STORED_CORRECTIONS
 from doseforest.estimator.effect_forest import CorrectedOutcome, NoCorrection
 from doseforest.files import forest_file
+from recipes import recipe
 
 STORED = Path(__file__).parents[1] / "stored_forests"
 NAMES = ["income", "age", "visits"]
@@ -60,7 +61,7 @@ def with_all_readings(forest, *data, **named):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            fit_parts, "OrthogonalSettings", partial(OrthogonalSettings, stack=equal_shares)
+            orthogonal_recipe, "OrthogonalSettings", partial(OrthogonalSettings, stack=equal_shares)
         )
         return forest.fit(*data, **named)
 
@@ -100,7 +101,9 @@ def _levels():
     """A binary outcome of a dose of three levels."""
     x, dose, y = draw()
     bought, level = (y > 12).astype(float), dose.astype(int) % 3
-    return with_all_readings(small(min_node_size=5), x, bought, treatment=level)
+    return with_all_readings(
+        small(correction=recipe("orthogonal", leaves=(5,))), x, bought, treatment=level
+    )
 
 
 @pytest.fixture(scope="module", name="models")

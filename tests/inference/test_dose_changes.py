@@ -27,6 +27,7 @@ from doseforest.inference.changes.representers import known_part
 from doseforest.inference.changes.riesz import fit_riesz_terms, representer
 from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
 from doseforest.nuisance.treatment.dose_support import dose_support
+from recipes import recipe
 
 TEN = DoseRange(0.0, 10.0)
 
@@ -392,11 +393,15 @@ def test_units_have_shift_effects_in_training_and_in_serving(blind):
 
 
 @pytest.mark.parametrize(
-    "options", [{"correction": "stabilized"}, {"correction": "orthogonal", "honesty": "swap"}]
+    "options",
+    [
+        {"correction": recipe("stabilized", leaves=(20,))},
+        {"correction": recipe("orthogonal", leaves=(20,)), "honesty": "swap"},
+    ],
 )
 def test_every_correction_has_its_out_of_bag_outcomes(options):
     x, dose, y = confounded_rows(300, seed=4)
-    forest = plain_forest(n_trees=20, min_node_size=20, **options).fit(x, y, treatment=dose)
+    forest = plain_forest(n_trees=20, **options).fit(x, y, treatment=dose)
     found = forest.average.derivative()
     assert found.value == pytest.approx(2.5, abs=4 * found.standard_error)
     assert found.standard_error < 0.2  # .09 where the curves are right

@@ -18,6 +18,7 @@ from doseforest import (
     RatioCurve,
     RidgeMoments,
 )
+from doseforest.corrections import Orthogonal, PublishedKernel
 from doseforest.doses.vectors import vectors
 from doseforest.estimator.bags import growing_bags
 from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
@@ -71,7 +72,9 @@ def store_effect_forests() -> None:
     x, dose = rng.normal(size=(150, 3)), rng.uniform(0, 4, size=150)
     outcome = 10 + x[:, 0] + dose * (1 + 0.5 * x[:, 1]) + 0.5 * rng.normal(size=150)
     settings = {"n_trees": 8, "baseline": 1.0, "random_state": 0, "n_jobs": 1}
-    swapped = GeneralizedCausalForest(honesty="swap", min_node_size=(5, 20), **settings)
+    swapped = GeneralizedCausalForest(
+        honesty="swap", correction=Orthogonal(leaf_sizes=(5, 20)), **settings
+    )
     swapped.fit(x, outcome, treatment=dose)
     effects = with_small_outcome_models(swapped.model_, x, dose, outcome)
     store("effect_forest_", effects, effects.dose_response, x[:20])
@@ -99,8 +102,7 @@ def store_categorical_effect_forest() -> None:
     x[rng.random(x.shape) < 0.05] = np.nan
     forest = GeneralizedCausalForest(
         n_trees=8,
-        min_node_size=(5, 20),
-        correction="kernel",
+        correction=PublishedKernel(leaf_size=5),
         categorical_features=[0, 2],
         baseline=1.0,
         random_state=0,
@@ -131,7 +133,8 @@ def store_forests_of_leaf_curves() -> None:
 
 def small_forest(**parameters) -> GeneralizedCausalForest:
     """A forest of few trees, in one thread."""
-    settings = {"n_trees": 8, "min_node_size": (5, 20), "random_state": 0, "n_jobs": 1}
+    correction = Orthogonal(leaf_sizes=(5, 20))
+    settings = {"n_trees": 8, "correction": correction, "random_state": 0, "n_jobs": 1}
     return GeneralizedCausalForest(**{**settings, **parameters})
 
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 from doseforest.doses.boxes import has_levels
 from doseforest.doses.vectors import dose_columns, is_record
 from doseforest.estimator.assignment import check_kinds
+from doseforest.estimator.corrections.correction_registry import recipe_of
 from doseforest.estimator.fit_plan import FitPlan
-from doseforest.estimator.paper_mode import check_paper
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.weighting import given_density
 from doseforest.nuisance.treatment.density_registry import DENSITIES, is_estimated
@@ -35,8 +35,7 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
     """Raise ValueError where parameters of a forest do not fit its rows or each other."""
     _check_groups(rows, forest)
     _check_density(rows, forest)
-    if forest.correction == "paper":
-        check_paper(rows, forest)
+    recipe_of(forest.correction).check(rows, forest)
     n_features = len(rows.effect_columns)
     if isinstance(forest.mtry, Integral) and int(forest.mtry) > n_features:
         raise ValueError(
@@ -60,9 +59,10 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
 
 def warn_of_few_trees(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
     """Warn where some rows will be in every tree of a forest: nothing judges their correction."""
-    n_trees, n_forests = plan.growth.n_trees, len(plan.leaf_sizes)
+    recipe = plan.correction
+    n_trees, n_forests = plan.growth.n_trees, recipe.n_sizes
     n_unseen = rows.n_rows * plan.growth.sample_fraction**n_trees
-    if forest.correction not in ("none", "paper") and n_unseen >= 1:
+    if recipe.n_forests(plan) and recipe.judged_out_of_bag and n_unseen >= 1:
         warnings.warn(
             f"About {n_unseen:.0f} of {rows.n_rows} rows are in every tree, so that the correction "
             "cannot be judged on them: n_trees="
@@ -83,13 +83,12 @@ def _check_groups(rows: TrainingRows, forest: Any) -> None:
 
 
 def _check_density(rows: TrainingRows, forest: Any) -> None:
-    density = forest.density
+    density, recipe = forest.density, recipe_of(forest.correction)
     if isinstance(density, str):
-        divides = forest.correction in ("kernel", "paper")
-        if divides and density not in ("auto", *DENSITIES):
+        if recipe.divides_by_density and density not in ("auto", *DENSITIES):
             raise ValueError(
                 f"The 'density' parameter must be 'auto' or one of {sorted(DENSITIES)} for "
-                f"correction={forest.correction!r}, which divides by a density. "
+                f"correction={recipe.name!r}, which divides by a density. "
                 f"Got {density!r} instead."
             )
         return
@@ -113,11 +112,10 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"the {forest.n_folds} folds. Got {n_groups} groups without a density instead."
             )
     one = np.flatnonzero(given.known)[:1]
-    divides = forest.correction in ("kernel", "paper")
-    if divides and given.densities(one, rows.dose[:1]) is None:
+    if recipe.divides_by_density and given.densities(one, rows.dose[:1]) is None:
         raise ValueError(
             "The 'density' parameter must be a function, strata, probabilities of all levels or "
-            f"the name of a density for correction={forest.correction!r}, which needs it at every "
+            f"the name of a density for correction={recipe.name!r}, which needs it at every "
             "dose. Got values at the observed doses instead."
         )
 

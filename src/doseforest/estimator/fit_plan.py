@@ -19,6 +19,7 @@ from doseforest.doses.grids import FEW_LEVELS, dose_sample
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.vectors import dose_columns, is_record, n_components
 from doseforest.engine.growth.forest_settings import GrowthSettings
+from doseforest.estimator.corrections.correction_recipe import CorrectionRecipe
 from doseforest.estimator.honest_split import draw_honest_split
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.cross_fit import HELD_OUT, draw_folds, split_of
@@ -27,17 +28,6 @@ from doseforest.nuisance.outcome.cross_fitted_outcome import MemberFit
 
 def tell_nobody(done: int) -> None:
     """Take word of progress and do nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaperRules:
-    """What only the paper's Algorithm 1 asks for."""
-
-    alpha: float  # share of the rows in Omega1
-    baseline: float  # that theta is measured against
-    criterion: str  # of CRITERIA
-    zeta: float
-    min_info_gain: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,18 +39,16 @@ class FitPlan:
     grid: DoseArray  # (n_doses,) doses of the kernel corrections
     density: Any  # as the user gave it
     kernel: str | Kernel
-    bandwidth: str | float | None  # of unit curves; None: what suits the correction
     average_bandwidth: str | float
-    leaf_sizes: tuple[int, ...]
-    n_rounds: int
+    correction: CorrectionRecipe
     treatment_model: Any
-    distance: Any
     growth: GrowthSettings  # what all forests share
     max_bins: int  # of a number
     n_folds: int
     n_repeats: int
     swap: bool
-    paper: PaperRules | None  # of correction="paper"
+    alpha: float  # share of rows that grow, where the correction splits the sample once
+    baseline: Any  # a dose
     seed: int
     n_threads: int
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
@@ -129,8 +117,8 @@ def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArr
 
 def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, IntArray]]:
     """Rows and folds (n_repeats, n_rows) of each part: one, or two with halves swapped."""
-    if plan.paper is not None:
-        grows = draw_honest_split(rows.ids, plan.paper.alpha, plan.seed)
+    if plan.correction.splits_sample:
+        grows = draw_honest_split(rows.ids, plan.alpha, plan.seed)
         return [(rows.growing_on(grows), _folds(rows, plan, grows))]
     if not plan.swap:
         return [(rows, _folds(rows, plan, np.ones(rows.n_rows, bool)))]

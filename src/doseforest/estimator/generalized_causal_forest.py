@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -31,7 +31,6 @@ from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.vectors import is_record, plain_dose, plain_doses
 from doseforest.engine.forest import UnseenRowsWarning
-from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.estimator.answer_frames import EstimatorOutput
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import (
@@ -46,6 +45,7 @@ from doseforest.nuisance.treatment.known_densities import Strata
 if TYPE_CHECKING:
     from doseforest.base.estimates import Estimate
     from doseforest.estimator.averages.average_curves import AverageDoseResponse
+    from doseforest.estimator.corrections.correction_recipe import CorrectionRecipe
     from doseforest.estimator.fit_plan import FitPlan
     from doseforest.estimator.fitted import Fitted
     from doseforest.estimator.training_rows import TrainingRows
@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from doseforest.report.model_summary import ModelSummary
     from doseforest.report.overlap_report import OverlapReport
     from doseforest.report.population_plots import PopulationPlots
+
+INSIDE = "correction__"  # before names of fields of the correction
+_REGISTRY = "doseforest.estimator.corrections.correction_registry"
+_CORRECTIONS, _RECIPE_OF = f"{_REGISTRY}:CORRECTIONS", f"{_REGISTRY}:recipe_of"
 
 
 class GeneralizedCausalForest(
@@ -72,10 +76,13 @@ class GeneralizedCausalForest(
     ----------
     n_trees : int, default=400
         Trees of a round, shared by the leaf sizes.
-    correction : {"orthogonal", "stabilized", "kernel", "paper", "none"}, default="orthogonal"
+    correction : str or object of `doseforest.corrections`, default="orthogonal"
         How the outcome model is corrected: by residuals on residualised functions of the dose
-        (default), by weighted kernels, by the published kernel formula, or not at all. "paper" is
-        the published algorithm in every step, see `paper`.
+        ("orthogonal"), by weighted kernels ("stabilized"), by the published kernel formula
+        ("kernel"), or not at all ("none"). "paper" is the published algorithm in every step, see
+        `paper`. A name stands for the defaults; an object, such as ``Orthogonal(n_rounds=1,
+        leaf_sizes=(5, 50))``, holds what only its correction needs: rounds, leaf sizes,
+        bandwidths, distances. Searches set its fields as ``correction__n_rounds``.
     outcome_model : str, regressor, object with `fit`, or several of them, default="stack"
         Model of the outcome given [X, T]: a stack of splines and boosted trees; any scikit-learn
         regressor (or classifier of a binary outcome); or the members of a stack that are weighed
@@ -97,11 +104,6 @@ class GeneralizedCausalForest(
         None) marks rows that were only observed.
     basis : "auto", str or DoseBasis, default="auto"
         Functions of the dose that curves are corrected by, see `doseforest.doses.bases`.
-    min_node_size : int or sequence of ints, optional
-        Smallest number of growth rows in a leaf; several are stacked. By default what
-        suits the correction: 5, 15, 50 and 150 for "orthogonal". One for "paper".
-    n_rounds : int, default=2
-        Rounds of correction, for "orthogonal".
     n_folds, n_repeats : int, default=4 and 1
         Folds of cross-fitting; repeats with other folds are averaged.
     honesty : {"tree", "forest", "swap", "none"}, default="tree"
@@ -113,20 +115,8 @@ class GeneralizedCausalForest(
         tree sees, below 1: what is left out judges the correction (not with "paper": all rows).
     mtry : int, float or "sqrt", optional
         Features that a split may use; by default all. For "paper", features of a tree.
-    distance : str or callable, default="l2"
-        Distance between curves, for the kernel corrections and "paper".
-    criterion : {"theta", "pdrf"}, default="theta"
-        What nodes are compared by, for "paper": effects by doubly robust curves, or derivatives of
-        kernel regressions.
-    zeta : float, default=0.0
-        Weight of the spread of the treatment in a split's gain, for "paper".
-    min_info_gain : float, default=0.0
-        What a split must gain, for "paper".
     kernel : str, default="epanechnikov"
         For averages, kernel corrections and "paper".
-    bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
-        Of unit curves, for the kernel corrections and "paper"; by default what suits them: twice
-        the rule of thumb when stabilized, the rule of thumb as published.
     average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
         Of average curves.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
@@ -201,7 +191,7 @@ class GeneralizedCausalForest(
 
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
-        "correction": [NameIn("doseforest.estimator.fit_parts:CORRECTIONS")],
+        "correction": [NameIn(_CORRECTIONS), HasMethods(["fit"])],
         "outcome_model": [
             NameIn(OUTCOME_MEMBERS, "stack"),
             HasMethods(["fit"]),
@@ -218,8 +208,6 @@ class GeneralizedCausalForest(
             Strata,
         ],
         "basis": [NameIn(BASES, "auto"), HasMethods(["fit"])],
-        "min_node_size": [Interval(Integral, 1, 2**31, closed="left"), "array-like", None],
-        "n_rounds": [Interval(Integral, 1, 100, closed="both")],
         "n_folds": [Interval(Integral, 2, 100, closed="both")],
         "n_repeats": [Interval(Integral, 1, 1000, closed="both")],
         "honesty": [StrOptions({"tree", "forest", "swap", "none"})],
@@ -231,16 +219,7 @@ class GeneralizedCausalForest(
             StrOptions({"sqrt"}),
             None,
         ],
-        "distance": [NameIn(CURVE_DISTANCES), callable],
-        "criterion": [NameIn("doseforest.estimator.corrections.paper_algorithm:CRITERIA")],
-        "zeta": [Interval(Real, 0, None, closed="left")],
-        "min_info_gain": [Interval(Real, 0, None, closed="left")],
         "kernel": [NameIn(KERNELS), HasMethods(["value", "mass"])],
-        "bandwidth": [
-            Interval(Real, 0, None, closed="neither"),
-            NameIn("doseforest.estimator.chosen_bandwidths:BANDWIDTH_RULES"),
-            None,
-        ],
         "average_bandwidth": [
             Interval(Real, 0, None, closed="neither"),
             NameIn("doseforest.estimator.chosen_bandwidths:BANDWIDTH_RULES"),
@@ -264,25 +243,18 @@ class GeneralizedCausalForest(
         self,
         n_trees: int = 400,
         *,
-        correction: Literal["orthogonal", "stabilized", "kernel", "paper", "none"] = "orthogonal",
+        correction: str | CorrectionRecipe = "orthogonal",
         outcome_model: Any = "stack",
         treatment_model: Any = None,
         density: Any = "auto",
         basis: str | DoseBasis = "auto",
-        min_node_size: int | Sequence[int] | None = None,
-        n_rounds: int = 2,
         n_folds: int = 4,
         n_repeats: int = 1,
         honesty: Literal["tree", "forest", "swap", "none"] = "tree",
         honesty_fraction: float = 0.5,
         sample_fraction: float = 0.7,
         mtry: int | float | Literal["sqrt"] | None = None,
-        distance: str | DistanceFunction = "l2",
-        criterion: Literal["theta", "pdrf"] = "theta",
-        zeta: float = 0.0,
-        min_info_gain: float = 0.0,
         kernel: str | Kernel = "epanechnikov",
-        bandwidth: str | float | None = None,
         average_bandwidth: str | float = "leave_one_out",
         doses: Any = None,
         baseline: Any = None,
@@ -304,20 +276,13 @@ class GeneralizedCausalForest(
         self.treatment_model = treatment_model
         self.density = density
         self.basis = basis
-        self.min_node_size = min_node_size
-        self.n_rounds = n_rounds
         self.n_folds = n_folds
         self.n_repeats = n_repeats
         self.honesty = honesty
         self.honesty_fraction = honesty_fraction
         self.sample_fraction = sample_fraction
         self.mtry = mtry
-        self.distance = distance
-        self.criterion = criterion
-        self.zeta = zeta
-        self.min_info_gain = min_info_gain
         self.kernel = kernel
-        self.bandwidth = bandwidth
         self.average_bandwidth = average_bandwidth
         self.doses = doses
         self.baseline = baseline
@@ -346,19 +311,21 @@ class GeneralizedCausalForest(
         ----------
         **overrides
             Parameters of the forest in place of the paper's: ``honesty_fraction`` (alpha),
-            ``n_trees`` (B), ``mtry``, ``min_node_size``, ``min_info_gain``, ``zeta``,
-            ``distance`` (D: "l1", "l2", "linf"), ``criterion`` ("theta" or "pdrf"), ``kernel``,
-            ``bandwidth``, ``outcome_model``, ``density``, …
+            ``n_trees`` (B), ``mtry``, ``kernel``, ``outcome_model``, ``density``, …; and fields of
+            the correction `doseforest.corrections.Paper`: ``leaf_size``, ``min_info_gain``,
+            ``zeta``, ``distance`` (D: "l1", "l2", "linf"), ``criterion``, ``bandwidth``.
 
         Examples
         --------
         >>> forest = GeneralizedCausalForest.paper(distance="l1", random_state=0)
-        >>> forest.correction, forest.distance, forest.kernel
+        >>> forest.correction.name, forest.correction.distance, forest.kernel
         ('paper', 'l1', 'gaussian')
         """
-        from doseforest.estimator.paper_mode import PAPER
+        from doseforest.estimator.corrections.paper_recipe import PAPER, PAPER_PARAMETERS
 
-        return cls(**{**PAPER, **overrides})
+        names = {field.name for field in fields(PAPER)} & overrides.keys()
+        recipe = replace(PAPER, **{name: overrides.pop(name) for name in names})
+        return cls(**{**PAPER_PARAMETERS, "correction": recipe, **overrides})
 
     def fit(
         self,
@@ -434,10 +401,10 @@ class GeneralizedCausalForest(
         warn_of_few_trees(rows, self, plan)
         with (
             warnings.catch_warnings(),
-            ProgressBar(n_steps(self.correction, plan), "fitting", "step", self.progress) as bar,
+            ProgressBar(n_steps(plan), "fitting", "step", self.progress) as bar,
         ):
             warnings.simplefilter("ignore", UnseenRowsWarning)  # said once, for all forests
-            parts = fit_parts(rows, self.correction, plan.telling(bar.advance))
+            parts = fit_parts(rows, plan.telling(bar.advance))
             bags = None if self.inference is None else grow_bags(parts[0], plan)
         with plan.stopwatch("overlap"):
             grounds = joint_support(rows.dose, rows.weights)
@@ -753,14 +720,12 @@ class GeneralizedCausalForest(
 
     def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
         from doseforest.engine.growth.forest_settings import GrowthSettings
-        from doseforest.estimator.fit_parts import CORRECTIONS
+        from doseforest.estimator.corrections.correction_registry import recipe_of
         from doseforest.estimator.fit_plan import FitPlan, fit_basis
-        from doseforest.estimator.paper_mode import paper_rules
         from doseforest.nuisance.outcome.encoded_models import EncodedFit
         from doseforest.nuisance.outcome.outcome_stack import member_fit
 
-        kind = CORRECTIONS[self.correction]
-        sizes = self._leaf_sizes(kind.leaf_sizes)
+        recipe = recipe_of(self.correction)
         fit_outcome = member_fit(self.outcome_model)
         counts = rows.category_counts()
         n_threads = thread_count(self.n_jobs)
@@ -770,15 +735,11 @@ class GeneralizedCausalForest(
             grid=grid,
             density=self.density,
             kernel=self.kernel,
-            bandwidth=self.bandwidth,
             average_bandwidth=self.average_bandwidth,
-            leaf_sizes=sizes,
-            # Growth of a second round would see outcomes of the filling half, through the first.
-            n_rounds=1 if self.honesty == "swap" else int(self.n_rounds),
+            correction=recipe,
             treatment_model=self.treatment_model,
-            distance=self.distance,
             growth=GrowthSettings(
-                n_trees=max(1, round(self.n_trees / kind.n_sizes(sizes))),
+                n_trees=max(1, round(self.n_trees / recipe.n_sizes)),
                 sample_fraction=float(self.sample_fraction),
                 honesty="none" if self.honesty == "swap" else self.honesty,
                 honesty_fraction=float(self.honesty_fraction),
@@ -790,21 +751,59 @@ class GeneralizedCausalForest(
             n_folds=int(self.n_folds),
             n_repeats=int(self.n_repeats),
             swap=self.honesty == "swap",
-            paper=paper_rules(self, baseline),
+            alpha=float(self.honesty_fraction),
+            baseline=baseline,
             seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
             n_threads=n_threads,
         )
 
-    def _leaf_sizes(self, usual: tuple[int, ...]) -> tuple[int, ...]:
-        if self.min_node_size is None:
-            return usual
-        sizes = np.atleast_1d(np.asarray(self.min_node_size))
-        if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not len(sizes) or sizes.min() < 1:
-            raise ValueError(
-                "The 'min_node_size' parameter of GeneralizedCausalForest must be one or more ints "
-                f"of at least 1. Got {self.min_node_size!r} instead."
-            )
-        return tuple(np.unique(sizes).tolist())
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with `deep` also the fields of the correction, as ``correction__n_rounds``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether the fields of the correction are among them.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
+        own: dict[str, Any] = super().get_params(deep)
+        recipe: Any = self.correction
+        if isinstance(recipe, str):
+            recipe = late(_CORRECTIONS).get(recipe)
+        if deep and is_dataclass(recipe):
+            own |= {INSIDE + field.name: getattr(recipe, field.name) for field in fields(recipe)}
+        return own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``correction__n_rounds=1`` sets a field of the correction.
+
+        Parameters
+        ----------
+        **params
+            Values by name, see `get_params`.
+
+        Returns
+        -------
+        GeneralizedCausalForest
+            The forest itself.
+        """
+        super().set_params(**{name: own for name, own in params.items() if INSIDE not in name})
+        changed = {name.removeprefix(INSIDE): own for name, own in params.items() if INSIDE in name}
+        if changed:
+            recipe: Any = late(_RECIPE_OF)(self.correction)
+            names = [own.name for own in fields(recipe)]
+            for name in changed:
+                if name not in names:
+                    raise ValueError(
+                        f"The 'correction' parameter of {type(self).__name__} must have the field "
+                        f"that is set, one of {names}. Got {name!r} instead."
+                    )
+            self.correction = replace(recipe, **changed)
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

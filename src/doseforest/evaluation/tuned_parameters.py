@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
+from doseforest.estimator.corrections.correction_registry import recipe_of
 
 FORESTS = ("orthogonal", "stabilized", "kernel", "paper")
 KERNELS = ("stabilized", "kernel", "paper")
@@ -24,9 +25,15 @@ class TunedParameter:
 
 
 def _leaf_sizes(forest: Any, dose: Any) -> Sequence[Any]:
-    if forest.correction == "orthogonal":  # which stacks several
-        return [None, (15, 50, 150), (50, 150), (5, 15)]
-    return [None, 5, 15, 50]
+    recipe: Any = recipe_of(forest.correction)
+    several: Sequence[Any] = [(15, 50, 150), (50, 150), (5, 15)]
+    others = several if recipe.name == "orthogonal" else [(5,), (15,), (50,)]
+    return [recipe.leaf_sizes, *(sizes for sizes in others if sizes != recipe.leaf_sizes)]
+
+
+def _leaf_size(forest: Any, dose: Any) -> Sequence[Any]:
+    recipe: Any = recipe_of(forest.correction)
+    return [recipe.leaf_size, *(size for size in (5, 15, 50) if size != recipe.leaf_size)]
 
 
 def _bandwidths(forest: Any, dose: Any) -> Sequence[Any]:
@@ -35,24 +42,27 @@ def _bandwidths(forest: Any, dose: Any) -> Sequence[Any]:
 
 
 PARAMETERS: dict[str, TunedParameter] = {
-    "min_node_size": TunedParameter(FORESTS, _leaf_sizes),
+    "correction__leaf_sizes": TunedParameter(("orthogonal", "stabilized"), _leaf_sizes),
+    "correction__leaf_size": TunedParameter(("kernel", "paper"), _leaf_size),
     "mtry": TunedParameter(FORESTS, lambda forest, dose: [None, 0.67, 0.33]),
     "honesty_fraction": TunedParameter(
         FORESTS, lambda forest, dose: [0.5, 0.35, 0.65], {"honesty": ("tree", "forest")}
     ),
-    "bandwidth": TunedParameter(KERNELS, _bandwidths),
-    "zeta": TunedParameter(("paper",), lambda forest, dose: [0.0, 0.1, 1.0]),
+    "correction__bandwidth": TunedParameter(KERNELS, _bandwidths),
+    "correction__zeta": TunedParameter(("paper",), lambda forest, dose: [0.0, 0.1, 1.0]),
     "n_trees": TunedParameter(FORESTS),
     "honesty": TunedParameter(("orthogonal", "stabilized", "kernel")),
     "sample_fraction": TunedParameter(("orthogonal", "stabilized", "kernel")),
-    "n_rounds": TunedParameter(("orthogonal",), None, {"honesty": ("tree", "forest", "none")}),
+    "correction__n_rounds": TunedParameter(
+        ("orthogonal",), None, {"honesty": ("tree", "forest", "none")}
+    ),
     "basis": TunedParameter(("orthogonal",)),
     "treatment_model": TunedParameter(("orthogonal",)),
-    "distance": TunedParameter(KERNELS),
+    "correction__distance": TunedParameter(KERNELS),
     "kernel": TunedParameter(KERNELS),
     "density": TunedParameter(KERNELS),
-    "criterion": TunedParameter(("paper",)),
-    "min_info_gain": TunedParameter(("paper",)),
+    "correction__criterion": TunedParameter(("paper",)),
+    "correction__min_info_gain": TunedParameter(("paper",)),
     "outcome_model": TunedParameter((*FORESTS, "none")),
     "n_folds": TunedParameter(("orthogonal", "stabilized", "kernel", "none")),
     "n_repeats": TunedParameter(("orthogonal", "stabilized", "kernel", "none")),
@@ -71,6 +81,8 @@ def checked_params(
                 f"get_params and set_params. Got {type(forest).__name__} without {method} instead."
             )
     correction = getattr(forest, "correction", None)
+    if correction is not None:
+        correction = recipe_of(correction).name
     if params is None:
         own = _defaults(forest, correction, treatment)
         if not own:
@@ -97,7 +109,7 @@ def _defaults(forest: Any, correction: Any, treatment: Any) -> dict[str, list[An
         if own.values is not None
         and correction in own.corrections
         and _idle(forest, own) is None
-        and not (name == "bandwidth" and several)
+        and not (name == "correction__bandwidth" and several)
     }
 
 

@@ -328,7 +328,7 @@ def _settings(
     forest: Any, params: Mapping[str, Sequence[Any]], n_trials: int, seed: int
 ) -> list[dict[str, Any]]:
     """All combinations but what the forest has, or as many as asked for, drawn one by one."""
-    names, now = list(params), forest.get_params(deep=False)
+    names, now = list(params), forest.get_params()
     own = tuple(repr(now[name]) for name in names)
     every = [
         values

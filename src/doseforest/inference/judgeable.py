@@ -10,10 +10,11 @@ from doseforest.estimator.training_rows import TrainingRows
 
 def require_out_of_bag(plan: FitPlan, what: str, *, or_new_rows: bool = False) -> None:
     """Refuse what compares outcomes with curves of a forest whose leaves have seen them."""
-    if plan.paper is None:
+    if plan.correction.judged_out_of_bag:
         return
     raise ValueError(
-        f"{what} needs outcomes out of bag, which correction='paper' does not have; "
+        f"{what} needs outcomes out of bag, which correction={plan.correction.name!r} does not "
+        "have; "
         + ("give new rows X, y, treatment." if or_new_rows else "fit with another correction.")
     )
 

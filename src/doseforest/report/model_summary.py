@@ -83,7 +83,7 @@ def summarise(forest: GeneralizedCausalForest) -> ModelSummary:
             ("Data", (_data(rows),)),
             ("Treatment", _treatment(rows, fitted.grounds, axes, baseline)),
             ("Outcome model", (_outcome(rows, forest.outcome_weights_, parts, observed),)),
-            ("Correction", _correction(forest.correction, forest.rounds_)),
+            ("Correction", _correction(fitted.plan.correction.name, forest.rounds_)),
             ("Effects", effects),
             ("Overlap", _overlap(overlap)),
             ("Time", (", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items()),)),
@@ -192,6 +192,10 @@ def _correction(name: str, rounds: tuple[Mapping[str, Any], ...]) -> tuple[str, 
     for number, report in enumerate(rounds, start=1):
         half = f", half {report['half'] + 1}" if "half" in report else ""
         where = f"{name}, round {number}{half}: "
+        if "t_value" not in report:  # of a correction that is not weighed by its gain
+            facts = (f"{key} {own:.4g}" for key, own in report.items() if key != "half")
+            lines.append(where + ", ".join(facts))
+            continue
         if not report.get("shares"):
             lines.append(f"{where}nothing added, the gain was not sure (t {report['t_value']:.1f})")
             continue

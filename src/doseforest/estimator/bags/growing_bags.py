@@ -41,8 +41,9 @@ def check_bags(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
     """Raise ValueError where a forest cannot have intervals of units."""
     if forest.inference is None:
         return
-    if forest.correction == "paper" or forest.honesty == "swap":
-        got = "correction='paper'" if forest.correction == "paper" else "honesty='swap'"
+    split = plan.correction.splits_sample
+    if split or forest.honesty == "swap":
+        got = f"correction={plan.correction.name!r}" if split else "honesty='swap'"
         raise ValueError(
             "The 'inference' parameter must be None with correction='paper' and honesty='swap': "
             f"intervals need outcome models cross-fitted on all rows. Got {got} instead."
