@@ -5,10 +5,30 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from doseforest.base.versions import CLONE
+
+
+def refuse() -> NoReturn:
+    """Say where studies are to be had, and end."""
+    typer.echo(
+        "Error: studies are part of the repository, not of the installed package. Clone "
+        f"doseforest and run this command in the clone. Got {Path.cwd()} instead.",
+        err=True,
+    )
+    raise typer.Exit(1)
+
+
+class AbsentStudies(TyperGroup):
+    """Commands of no name, whatever their options: all of them are refused alike."""
+
+    def resolve_command(self, ctx: Any, args: Any) -> NoReturn:
+        """Refuse before the name is looked up."""
+        refuse()
 
 
 def studies_of(*folders: Path) -> typer.Typer:
@@ -22,9 +42,9 @@ def studies_of(*folders: Path) -> typer.Typer:
     Examples
     --------
     >>> from typer.testing import CliRunner
-    >>> result = CliRunner().invoke(studies_of(Path("/")), ["table1"])
-    >>> result.exit_code
-    1
+    >>> result = CliRunner().invoke(studies_of(Path("/")), ["table1", "--simulations", "2"])
+    >>> result.exit_code, "Clone doseforest" in result.output
+    (1, True)
     """
     for folder in folders:
         if (folder / "bench/command.py").is_file() and (folder / "cpp/engine.hpp").is_file():
@@ -32,19 +52,8 @@ def studies_of(*folders: Path) -> typer.Typer:
                 sys.path.insert(0, str(folder))
             studies: typer.Typer = import_module("bench.command").app
             return studies
-    absent = typer.Typer(
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
-    )
-
-    @absent.command()
-    def bench() -> None:
-        typer.echo(
-            "Error: studies are part of the repository, not of the installed package. Clone "
-            f"doseforest and run this command in the clone. Got {Path.cwd()} instead.",
-            err=True,
-        )
-        raise typer.Exit(1)
-
+    absent = typer.Typer(cls=AbsentStudies, invoke_without_command=True)
+    absent.callback()(refuse)
     return absent
 
 
