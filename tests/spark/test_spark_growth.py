@@ -8,9 +8,8 @@ import pytest
 from doseforest import CurveForest, SplitByRatios, SplitByScores
 from doseforest.data.binning import fit_bins
 from doseforest.data.exact_grid import exact_channels
-from doseforest.data.feature_table import categories_of
+from doseforest.data.feature_table import categories_of, category_marks
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
-from doseforest.engine.curve_forest import _marks
 from doseforest.engine.growth.grower import StopRules
 from doseforest.engine.growth.growth_inputs import check_inputs
 from doseforest.engine.growth.node_table import NodeTable
@@ -123,7 +122,7 @@ def grow_on_spark(session, forest, given, *, n_partitions, mode, task_bytes=2**2
         n_bins=bins.n_bins,
         mtry=settings.features_of_split(bins.n_features),
         mtry_per_tree=forest.mtry_scope == "tree",
-        categorical=_marks(categories_of(inputs.table), bins.n_features),
+        categorical=category_marks(categories_of(inputs.table), bins.n_features),
     )
     return grow_forest(
         session.sparkContext.parallelize(blocks, n_partitions),

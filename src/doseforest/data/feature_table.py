@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from doseforest.base.dtypes import MAX_FEATURES, Array, FloatArray
 from doseforest.data.checks import as_numbers
@@ -123,6 +124,19 @@ def categories_of(source: BlockSource) -> Categories:
     """Labels of a source's categorical columns; most sources have none, and need not say so."""
     categories: Categories = getattr(source, "categories", {})
     return categories
+
+
+def category_marks(categories: Categories | None, n_features: int) -> NDArray[np.uint8] | None:
+    """1 for each feature that holds codes; None where there is none.
+
+    >>> category_marks({1: ("a", "b")}, 3)
+    array([0, 1, 0], dtype=uint8)
+    """
+    if not categories:
+        return None
+    marks = np.zeros(n_features, np.uint8)
+    marks[list(categories)] = 1
+    return marks
 
 
 def _in_order(source: BlockSource, expected_names: tuple[str, ...] | None) -> BlockSource:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from doseforest.base.dtypes import BinArray, ChannelArray, FloatArray, IntArray
 from doseforest.data.binning import FeatureBins
 from doseforest.data.exact_grid import grid_steps, padded_width
-from doseforest.data.feature_table import Categories
+from doseforest.data.feature_table import Categories, category_marks
 from doseforest.data.sampling import Honesty, SamplingPlan
 from doseforest.engine.forest import Forest
 from doseforest.engine.growth.grower import StopRules
@@ -112,7 +111,7 @@ def distributed_forest(
             plan=plan.sampling(),
             n_bins=bins.n_bins,
             mtry=bins.n_features if plan.mtry is None else plan.mtry,
-            categorical=_marks(categories, bins.n_features),
+            categorical=category_marks(categories, bins.n_features),
         )
         return grow_forest(
             blocks,
@@ -127,15 +126,6 @@ def distributed_forest(
         )
     finally:
         release(blocks)
-
-
-def _marks(categories: Categories | None, n_features: int) -> NDArray[np.uint8] | None:
-    """1 for each categorical feature; None where there is none."""
-    if not categories:
-        return None
-    marks = np.zeros(n_features, np.uint8)
-    marks[list(categories)] = 1
-    return marks
 
 
 def _lay_out(rows: Any) -> tuple[_Layout, MeanCurveStatistic]:

@@ -13,7 +13,13 @@ from doseforest.base.dtypes import BinArray, ChannelArray, FloatArray, IntArray
 from doseforest.data.binning import FeatureBins, fit_bins
 from doseforest.data.categories import learn_categories
 from doseforest.data.checks import checked_row_ids, checked_weights, group_codes
-from doseforest.data.feature_table import ArrayTable, BlockSource, Categories, categories_of
+from doseforest.data.feature_table import (
+    ArrayTable,
+    BlockSource,
+    Categories,
+    categories_of,
+    category_marks,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +56,7 @@ class BinnedRows:
     @property
     def categorical(self) -> NDArray[np.uint8] | None:
         """1 for each categorical feature; None where there is none."""
-        if not self.categories:
-            return None
-        marks = np.zeros(self.n_features, np.uint8)
-        marks[list(self.categories)] = 1
-        return marks
+        return category_marks(self.categories, self.n_features)
 
 
 def bin_rows(
