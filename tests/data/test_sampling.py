@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from doseforest import _core
+from doseforest.base import seeds
 from doseforest.base.dtypes import LEAF, NODE_DTYPE
 from doseforest.data import sampling
 from doseforest.data.checks import group_codes
@@ -168,7 +169,7 @@ def test_any_seed_and_ids_are_drawn_alike_here_and_in_the_core(seed: int, ids: l
 def test_the_scrambler_is_that_of_splitmix64() -> None:
     published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
     multiples = np.concatenate([whole(GOLDEN * k) for k in (1, 2, 3)])
-    np.testing.assert_array_equal(sampling.mix(multiples), np.array(published, np.uint64))
+    np.testing.assert_array_equal(seeds.mix(multiples), np.array(published, np.uint64))
 
 
 @given(seed=st.integers(0, 2**62), purpose=st.integers(1, 6), owner=st.integers(0, 2**64 - 1))
@@ -176,8 +177,8 @@ def test_the_scrambler_is_that_of_splitmix64() -> None:
 def test_the_streams_of_python_follow_the_written_rules(
     seed: int, purpose: int, owner: int
 ) -> None:
-    keys = sampling.stream(seed, purpose, whole(owner))
-    drawn = sampling.uniform(sampling.draw(keys, IDS[:50].astype(np.uint64)))
+    keys = seeds.stream(seed, purpose, whole(owner))
+    drawn = seeds.uniform(seeds.draw(keys, IDS[:50].astype(np.uint64)))
     np.testing.assert_array_equal(drawn, uniforms(seed, purpose, owner, IDS[:50]))
 
 

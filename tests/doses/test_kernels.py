@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doseforest import _core
-from doseforest.data.sampling import child_keys, draw, root_keys, stream
+from doseforest.base.seeds import draw, stream
+from doseforest.data.sampling import child_keys, root_keys
 from doseforest.engine.growth.frontier import Splits
 from doseforest.engine.growth.grower import StopRules
 from doseforest.engine.splits.distances import CURVE_DISTANCES

@@ -70,7 +70,7 @@ def test_predictions_average_the_means_of_the_leaves(fitted):
 
 def in_bag(forest, n_rows):
     """Copies of each row that each tree saw, from the hash rules written out in NumPy."""
-    from doseforest.data.sampling import draw, stream, uniform
+    from doseforest.base.seeds import draw, stream, uniform
 
     plan, ids = forest.forest_.plan, np.arange(n_rows, dtype=np.uint64)
     seen = np.empty((n_rows, forest.n_trees), bool)

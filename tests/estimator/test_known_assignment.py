@@ -12,10 +12,9 @@ from sklearn.linear_model import LinearRegression
 from doseforest import GeneralizedCausalForest
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.estimator.assignment import known_weights
-from doseforest.estimator.fit_plan import fit_basis
+from doseforest.estimator.fit_plan import fit_basis, fold_numbers
 from doseforest.estimator.training_rows import check_training
 from doseforest.estimator.treatment_means import treatment_means
-from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment import Strata, known_rows, marginal_density
 from recipes import recipe
 
@@ -309,7 +308,7 @@ def test_a_two_armed_trial_has_the_doubly_robust_mean_of_the_textbook():
         correction="none", density=np.where(dose == 1, chance, 1 - chance), random_state=3
     )
     forest.fit(x, y, treatment=dose)
-    folds = draw_folds(np.arange(300), 4, forest._fitted.plan.seed + 1)
+    folds = fold_numbers(np.arange(300), forest._fitted.plan)
     curves = np.empty((300, 2))
     for fold in range(4):
         kept, out = folds != fold, folds == fold

@@ -11,13 +11,14 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.machine import thread_count
+from doseforest.base.seeds import Purpose, derive
 from doseforest.baselines.baseline import Baseline
 from doseforest.baselines.baseline_inputs import drawn_seed, require_int, training_rows
 from doseforest.doses.curve_effects import dose_table
 from doseforest.engine.curve_forest import CurveForest
 from doseforest.engine.grow_forest import grow_forest
 from doseforest.engine.growth.binned_rows import BinnedRows, bin_array
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.leaves.leaf_curves import RidgeMoments
 from doseforest.engine.splits.score_splits import SplitByScores
 from doseforest.estimator.corrections.moments import moment_channels
@@ -197,7 +198,7 @@ class LinearCausalForest(Baseline):
             sample_fraction=self.sample_fraction,
             mtry=usual if self.mtry is None else self.mtry,
             n_threads=thread_count(self.n_jobs),
-            seed=sampling_seed(3 * self._seed + stage),
+            seed=derive(self._seed, Purpose.BASELINE_STAGE, stage),
         )
 
 

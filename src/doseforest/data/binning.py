@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from doseforest import _core
 from doseforest.base.dtypes import BinArray, ChannelArray, FloatArray, IntArray, bin_dtype
+from doseforest.base.seeds import draw, stream, uniform
 from doseforest.data.feature_table import BlockSource, categories_of
-from doseforest.data.sampling import DRAW_BIN_SAMPLE, draw, stream, uniform
+from doseforest.data.sampling import DRAW_BIN_SAMPLE
 
 MAX_BINS = 255  # of a number: a byte, less one code for missing values
 MAX_CATEGORIES = 1023  # with a bin each: ten bits, less one code for missing values

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest import _core
+from doseforest.base.seeds import golden, mix, stream
 
 Honesty = Literal["none", "tree", "forest"]
 HONESTY_CODES: dict[str, int] = {"none": 0, "tree": 1, "forest": 2}
@@ -17,7 +18,6 @@ DRAW_BAG = 1
 DRAW_NODE = 5
 DRAW_BIN_SAMPLE = 6
 DRAW_FOLD = 7
-_GOLDEN = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +63,6 @@ class SamplingPlan:
         return asdict(self)
 
 
-def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64-bit integers (the finaliser of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def stream(seed: int, purpose: int, owner: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Key of the random stream of one purpose and each owner (a tree, a bag, a node)."""
-    base = mix(np.array([seed], np.uint64) + _golden(purpose))
-    return mix(base + np.uint64(_GOLDEN) * owner)
-
-
-def draw(keys: NDArray[np.uint64], items: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash of each item in a stream."""
-    return mix(keys + np.uint64(_GOLDEN) * (items + np.uint64(1)))
-
-
-def uniform(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Numbers in [0, 1) from hashes."""
-    return (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
 def root_keys(seed: int, trees: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Key of each tree's root node."""
     return stream(seed, DRAW_NODE, trees.astype(np.uint64))
@@ -93,8 +70,4 @@ def root_keys(seed: int, trees: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 def child_keys(parents: NDArray[np.uint64], side: int) -> NDArray[np.uint64]:
     """Keys of the left (side 0) or right (side 1) children: a chain of hashes down the path."""
-    return mix(parents + _golden(side + 1))
-
-
-def _golden(multiple: int) -> np.uint64:
-    return np.uint64(_GOLDEN * multiple % 2**64)
+    return mix(parents + golden(side + 1))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.bases.arms import has_arms
 from doseforest.doses.bases.dose_basis import BASES, Arms, DoseBasis, FittedBasis, Tensor
@@ -118,11 +119,11 @@ def _check_component(dose: FloatArray, weights: FloatArray | None, folds: IntArr
 def draw_parts(rows: TrainingRows, plan: FitPlan) -> list[tuple[TrainingRows, IntArray]]:
     """Rows and folds (n_repeats, n_rows) of each part: one, or two with halves swapped."""
     if plan.correction.splits_sample:
-        grows = draw_honest_split(rows.ids, plan.alpha, plan.seed)
+        grows = draw_honest_split(rows.ids, plan.alpha, derive(plan.seed, Purpose.HALVES))
         return [(rows.growing_on(grows), _folds(rows, plan, grows))]
     if not plan.swap:
         return [(rows, _folds(rows, plan, np.ones(rows.n_rows, bool)))]
-    halves = draw_folds(rows.ids, 2, plan.seed)
+    halves = draw_folds(rows.ids, 2, derive(plan.seed, Purpose.HALVES))
     return [
         (rows.growing_on(halves == half), _folds(rows, plan, halves == half)) for half in (0, 1)
     ]
@@ -132,6 +133,11 @@ def _folds(rows: TrainingRows, plan: FitPlan, kept: NDArray[np.bool_]) -> IntArr
     """Folds of the kept rows, drawn once for every repeat; the others are held out."""
     drawn = np.full((plan.n_repeats, rows.n_rows), HELD_OUT, np.int64)
     for repeat in range(plan.n_repeats):
-        drawn[repeat, kept] = draw_folds(rows.ids[kept], plan.n_folds, plan.seed + 1 + repeat)
+        drawn[repeat, kept] = fold_numbers(rows.ids[kept], plan, repeat)
         check_levels(rows, drawn[repeat])
     return drawn
+
+
+def fold_numbers(ids: IntArray, plan: FitPlan, repeat: int = 0) -> IntArray:
+    """Fold of each row in a repeat of the plan's cross-fitting, (n_rows,)."""
+    return draw_folds(ids, plan.n_folds, derive(plan.seed, Purpose.FOLDS, repeat))

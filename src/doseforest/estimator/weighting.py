@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.checks import as_labels
 from doseforest.doses.grids import dose_sample
 from doseforest.doses.vectors import components
 from doseforest.estimator.assignment import known_weights
-from doseforest.estimator.fit_plan import FitPlan, dose_kernel
+from doseforest.estimator.fit_plan import FitPlan, dose_kernel, fold_numbers
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.encoding.category_encoding import fit_encoder
 from doseforest.nuisance.treatment.chained import any_learner
 from doseforest.nuisance.treatment.conditional_density import RowDensities, cross_fit_density
@@ -37,7 +37,7 @@ DEFAULT_DENSITY = "location_scale"
 def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) -> WeightChoice:
     """Weights r of the training rows, as the user asked for them."""
     X, counts = rows.treatment_features, rows.category_counts(rows.treatment_columns)
-    folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
+    folds = fold_numbers(rows.ids, plan)
     shared: dict[str, Any] = {
         "weights": rows.weights,
         "seed": plan.seed,
@@ -81,7 +81,7 @@ def conditional_density(rows: TrainingRows, plan: FitPlan) -> RowDensities:
         any_learner(with_categories(learner, counts), rows.dose),
         rows.treatment_features,
         rows.dose,
-        draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
+        fold_numbers(rows.ids, plan),
         weights=rows.weights,
         seed=plan.seed,
         n_threads=plan.n_threads,
@@ -100,7 +100,7 @@ def _known(rows: TrainingRows, plan: FitPlan) -> TreatmentWeights:
         n_folds=plan.n_folds,
         learner=DENSITIES[DEFAULT_DENSITY](),
         weights=rows.weights,
-        seed=plan.seed + 1,
+        seed=derive(plan.seed, Purpose.KNOWN_DENSITY),
         n_threads=plan.n_threads,
     )
 

@@ -15,12 +15,11 @@ from doseforest.engine.forest import UnseenRowsWarning
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.corrections.projection import Projection, fit_projection
-from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.fit_plan import FitPlan, fold_numbers
 from doseforest.estimator.out_of_bag import changed_curves
 from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.evaluation.risks import effect_losses
-from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
@@ -131,7 +130,7 @@ def permutation_importance(
 
 def _judge(parts: tuple[TrainedPart, ...], plan: FitPlan) -> _Judge:
     rows = parts[0].rows
-    folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
+    folds = fold_numbers(rows.ids, plan)
     projection = fit_projection(plan.basis, rows.dose, rows.weights)
     functions = plan.basis.evaluate(rows.dose)[:, 1:]
     shared: dict[str, Any] = {

@@ -17,8 +17,8 @@ from sklearn.utils import _safe_indexing
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.progress import ProgressBar
+from doseforest.base.seeds import draw, stream
 from doseforest.data import checks
-from doseforest.data.sampling import draw, stream
 from doseforest.doses.grids import check_count
 from doseforest.estimator.early_checks import check_given
 from doseforest.evaluation.risks import EffectRisk, EffectYardstick, fit_yardstick, mean_risk

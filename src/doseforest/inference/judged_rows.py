@@ -11,13 +11,12 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data import checks
 from doseforest.estimator.corrections.projection import fit_projection
-from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.fit_plan import FitPlan, fold_numbers
 from doseforest.estimator.fitted import Fitted
 from doseforest.estimator.trained_parts import out_of_bag
 from doseforest.estimator.training_rows import TrainingRows, check_training
 from doseforest.estimator.treatment_means import treatment_means
 from doseforest.inference.judgeable import require_out_of_bag
-from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 from doseforest.nuisance.treatment.density_registry import is_estimated
 
@@ -49,7 +48,7 @@ class JudgedRows:
         means = cross_fit_means(
             rows.X,
             values[:, None],
-            draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
+            fold_numbers(rows.ids, plan),
             weights=rows.weights,
             counts=rows.category_counts(),
             seed=plan.seed,
@@ -84,7 +83,7 @@ def curve_shapes(judged: JudgedRows, *, of_shapes: bool = False) -> CurveShapes:
     on shapes.
     """
     rows, plan = judged.rows, judged.plan
-    folds = draw_folds(rows.ids, plan.n_folds, plan.seed + 1)
+    folds = fold_numbers(rows.ids, plan)
     projection = fit_projection(plan.basis, rows.dose, rows.weights)
     functions = plan.basis.evaluate(rows.dose)[:, 1:]
     at_nodes = judged.curves(projection.nodes)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose
 from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
 from doseforest.spark.cluster_units import Units
@@ -69,7 +70,9 @@ class MeanFitter:
             own = coefficients[fold]
             return lambda block: targets(block) - _linear(terms, own, block.numbers)
 
-        forests = fold_forests(self.units, self.splits, work, left_by, self.kept)
+        forests = fold_forests(
+            self.units, self.splits, work, left_by, Purpose.TREATMENT_FOREST, self.kept
+        )
         n_targets = cross.shape[2]
         plain = MeanModels(
             terms,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose
 from doseforest.data.row_blocks import RowBlock
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, OutcomeModel, Stack
@@ -100,8 +101,10 @@ def _with_forests(
 ) -> list[Members]:
     """The cores, forests of what they leave, and forests of the outcome, before other members."""
     *without, full = cores
-    residual = fold_forests(units, splits, work, lambda fold: _residual_of(without[fold]))
-    plain = fold_forests(units, splits, work, lambda fold: _outcome)
+    residual = fold_forests(
+        units, splits, work, lambda fold: _residual_of(without[fold]), Purpose.RESIDUAL_FOREST
+    )
+    plain = fold_forests(units, splits, work, lambda fold: _outcome, Purpose.OUTCOME_FOREST)
     shape = units.n_numbers, splits.bins.n_features - units.n_numbers
 
     def members(core: SplineCore, left: Any, own: Any, others: Members) -> Members:

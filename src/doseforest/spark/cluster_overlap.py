@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.engine.look_inside.node_names import feature_label
@@ -36,7 +37,6 @@ from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios, in_slices
 
 NAME = "location_scale"  # the weights are those of this density
 SHOWN_ROWS = 10_000  # about so many rows are in the quantiles and pictures
-SHOWN_SEED = 11
 
 
 CURE = "Give 'doses' that leave them out, and look at overlapReport() of the model."
@@ -167,7 +167,7 @@ class _Shown:
 
 
 def _shown(units: Units, asked: _Question) -> _Shown:
-    share, seed = min(1.0, SHOWN_ROWS / units.n_rows), units.seed + SHOWN_SEED
+    share, seed = min(1.0, SHOWN_ROWS / units.n_rows), derive(units.seed, Purpose.SHOWN_ROWS)
 
     def rows(block: RowBlock) -> tuple[Any, ...]:
         own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)

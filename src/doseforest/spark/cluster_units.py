@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.seeds import draw, stream
 from doseforest.data.row_blocks import Item, Result, RowBlock, Sums
-from doseforest.data.sampling import DRAW_FOLD, draw, stream
+from doseforest.data.sampling import DRAW_FOLD
 from doseforest.doses.vectors import vectors
 from doseforest.spark.jobs import Kept, described
 

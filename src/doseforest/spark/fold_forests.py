@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import LEAF, BinArray, FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.binning import FeatureBins
 from doseforest.data.feature_table import ArrayTable, Categories
 from doseforest.data.row_blocks import RowBlock
@@ -82,6 +83,7 @@ def fold_forests(
     splits: BinnedFeatures,
     work: ForestWork,
     targets: Callable[[int], Targets],
+    purpose: Purpose,
     chosen: Callable[[RowBlock], NDArray[np.bool_]] | None = None,
 ) -> tuple[Forest, ...]:
     """Grow a forest on the rows outside each fold; their trees are shared out to the folds.
@@ -92,6 +94,8 @@ def fold_forests(
         Covariates, and the dose where trees may split on it.
     targets : callable
         From a fold to what trees without it predict.
+    purpose : Purpose
+        Of the forests: no two kinds draw the same rows.
     chosen : callable, optional
         Marks the rows to grow from; by default all.
     """
@@ -101,7 +105,7 @@ def fold_forests(
         forest, report = distributed_forest(
             units.blocks.map(_rows_outside(fold, targets(fold), splits, chosen)),
             splits.bins,
-            replace(work.plan, n_trees=each, seed=work.plan.seed + fold),
+            replace(work.plan, n_trees=each, seed=derive(work.plan.seed, purpose, fold)),
             categories=splits.categories,
             keep=units.kept.keep,
             release=units.kept.release,

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.engine.forest import Forest, UnseenRowsWarning
 from doseforest.estimator.corrections.dose_shapes import FUNCTIONS
-from doseforest.estimator.corrections.orthogonal import SEED_STEP, RoundForests, fit_rounds
+from doseforest.estimator.corrections.orthogonal import RoundForests, fit_rounds
 from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, stack_blocks
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
@@ -28,8 +29,6 @@ from doseforest.spark.engine import GrowthReport
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork
 from doseforest.spark.forests import ForestPlan, ForestRows, distributed_forest
 from doseforest.spark.jobs import at_once
-
-STACK_SEED = 5  # of the folds on which the gain is measured
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +72,7 @@ class SieveFit:
 
     def stack(self) -> ShapeStack:
         """Weigh the readings; folds are by hash."""
-        seed = self.units.seed + STACK_SEED
+        seed = derive(self.units.seed, Purpose.GAIN_FOLDS)
 
         def folds(block: RowBlock) -> IntArray:
             return fold_of(block.ids, N_FOLDS, seed)
@@ -131,7 +130,7 @@ class SieveFit:
                 leaf_values=leaf_channels(block),
             )
 
-        seed = (self.plan.seed + SEED_STEP * number + leaf_size) % 2**32
+        seed = derive(self.plan.seed, Purpose.CORRECTION_FOREST, number, leaf_size)
         forest, report = distributed_forest(
             self.units.blocks.map(forest_rows),
             splits.bins,

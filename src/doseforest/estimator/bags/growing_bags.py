@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.checks import group_codes
 from doseforest.data.row_blocks import OneBlock
 from doseforest.engine.grow_forest import grow_forest
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.bags.bag_contrasts import mean_squares
 from doseforest.estimator.bags.noise_share import NoiseShare, bags_without, pool_shares
 from doseforest.estimator.bags.unit_bags import LEAST_SPREAD, UnitBags
@@ -34,7 +35,6 @@ FEWEST_GROUPS = 20
 N_REFERENCES, N_CONTRASTS = 400, 4  # rows whose noise is looked at, and doses of others for each
 LEFT_OUT = 0.4  # of all bags; about half of them leave a row out
 FEWEST_BAGS = 10
-SEED_STEP = 7919  # no forest of the correction has this seed
 
 
 def check_bags(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
@@ -138,5 +138,5 @@ def growth_of_bags(n_rows: int, plan: FitPlan) -> GrowthSettings:
         mtry=plan.growth.mtry,
         n_threads=plan.growth.n_threads,
         memory_limit=plan.growth.memory_limit,
-        seed=sampling_seed(plan.seed + SEED_STEP),
+        seed=derive(plan.seed, Purpose.BAGS),
     )

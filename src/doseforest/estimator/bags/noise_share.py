@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.data.sampling import DRAW_BAG, SamplingPlan, draw, stream, uniform
+from doseforest.base.seeds import draw, stream, uniform
+from doseforest.data.sampling import DRAW_BAG, SamplingPlan
 
 FEWEST_SHARES = 320  # of rows with a few contrasts each, which are much alike
 FEWEST_DEGREES = 5  # of freedom below the line, for a ratio to have a variance

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
 from doseforest.doses.vectors import dose_columns, is_record
 from doseforest.engine.grow_forest import GrownForest, grow_forest
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.splits.distances import trapezoid_weights
 from doseforest.estimator.training_rows import TrainingRows
 
@@ -75,7 +76,7 @@ def grow_curves(
         settings.growth,
         min_node_size=leaf_size,
         distance=settings.distance,
-        seed=sampling_seed(settings.seed + leaf_size),
+        seed=derive(settings.seed, Purpose.CORRECTION_FOREST, 0, leaf_size),
     )
     return grow_forest(
         rows.split_rows,

@@ -14,12 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.engine.forest import Forest
 from doseforest.engine.grow_forest import GrownForest, grow_forest
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.corrections.dose_shapes import (
     FUNCTIONS,
     DoseShape,
@@ -51,7 +52,6 @@ from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
-SEED_STEP = 1009
 WEIGHED_QUERIES = 100  # queries whose forest weights are looked at
 
 
@@ -292,7 +292,7 @@ class _LocalWork:
         rows, block, settings = self.rows, self.blocks.block, self.settings
         values, channels, grown = scores(block), leaf_channels(block), []
         for leaf_size in settings.leaf_sizes:
-            seed = sampling_seed(settings.seed + SEED_STEP * number + leaf_size)
+            seed = derive(settings.seed, Purpose.CORRECTION_FOREST, number, leaf_size)
             growth = replace(settings.growth, min_node_size=leaf_size, seed=seed)
             grown.append(grow_forest(rows.split_rows, values, growth, leaf_channels=channels))
             self.stopwatch.add(grown[-1].seconds)

@@ -16,6 +16,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
+from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.boxes import distinct_doses, has_levels
 from doseforest.doses.vectors import is_record, n_components
 from doseforest.estimator.assignment import KnownAssignment
@@ -42,7 +43,6 @@ from doseforest.nuisance.treatment.dose_support import dose_support
 from doseforest.nuisance.treatment.encoded_densities import encoded_table
 
 MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
-SEED_STEP = 101  # of draws; seeds within one differ by less
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,6 +174,8 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         rows.weights,
         plan.seed,
     )
+    n = n_draws(rows.n_rows)
+    seeds = [derive(plan.seed, Purpose.CHANGE_DRAW, draw) for draw in range(n)]
     draws = tuple(
         FoldDraw(
             fit_riesz_terms(
@@ -185,9 +187,9 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
                 seed=seed,
                 n_threads=plan.n_threads,
             ),
-            draw_folds(rows.ids, plan.n_folds, seed + 1),
+            draw_folds(rows.ids, plan.n_folds, derive(seed, Purpose.FOLDS)),
         )
-        for seed in range(plan.seed, plan.seed + n_draws(rows.n_rows) * SEED_STEP, SEED_STEP)
+        for seed in seeds
     )
     return Changes(parts, plan, rows.y - observed, levels, draws, _known(rows, plan))
 

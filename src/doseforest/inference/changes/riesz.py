@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.bases.dose_basis import FittedBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.inference.changes.dose_moves import Contrast
@@ -98,7 +99,7 @@ def fit_riesz_terms(
     log_scale = fit_conditional_mean(
         X,
         np.log(np.maximum(np.abs(left), SMALLEST_LEFT * size)),
-        seed=seed + 1,
+        seed=derive(seed, Purpose.SCALE),
         **common,
     )
     drift = np.clip(log_scale.out_of_fold - log_scale.level, -SCALE_RANGE, SCALE_RANGE)

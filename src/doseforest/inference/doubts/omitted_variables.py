@@ -10,9 +10,9 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.doses.vectors import components, plain_dose
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.averages.average_curves import average_of_units
+from doseforest.estimator.fit_plan import fold_numbers
 from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
 from doseforest.inference.judged_rows import CurveShapes, JudgedRows, curve_shapes
-from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
@@ -127,7 +127,7 @@ def _followed(
     return cross_fit_means(
         table,
         targets,
-        draw_folds(rows.ids, plan.n_folds, plan.seed + 1),
+        fold_numbers(rows.ids, plan),
         weights=rows.weights,
         counts=rows.category_counts(seen),
         seed=plan.seed,

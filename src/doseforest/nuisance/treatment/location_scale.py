@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
 from doseforest.nuisance.treatment.density_tables import TabulatedDensity, smoothed_density
@@ -42,7 +43,8 @@ class LocationScale(MixedLearner):
         left = rows.dose - np.clip(location.out_of_fold, ends.low, ends.high)
         square = float(np.average(left**2, weights=weights))
         sizes = log_sizes(left, square, ends.high - ends.low)
-        log_scale = fit_conditional_mean(rows.X, sizes, seed=rows.seed + 1, **shared)
+        seed = derive(rows.seed, Purpose.SCALE)
+        log_scale = fit_conditional_mean(rows.X, sizes, seed=seed, **shared)
         z = left / scale_of(log_scale.out_of_fold, log_scale.level)
         residual = ResidualDensity.of(z, weights, len(z))
         return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, FloatArray
+from doseforest.base.seeds import draw, mix, uniform
 from doseforest.data.checks import missing_marks
-from doseforest.data.sampling import draw, mix, uniform
 
 LONGEST_KEY = 1000  # characters
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrik
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.data.sampling import draw, mix, stream, uniform
+from doseforest.base.seeds import draw, mix, stream, uniform
 
 HALF_STEP = 2.0**-54  # keeps uniforms off 0, whose quantiles are infinite
 ROUNDS = 4  # of the shuffle; a cell's place then tells nothing about its neighbours'
