@@ -30,8 +30,8 @@ from doseforest.engine.leaves.leaf_curves import LeafCurve, MeanCurve
 from doseforest.engine.look_inside.forest_views import ForestViews
 from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
 from doseforest.engine.splits.guards import TreatmentGuard
-from doseforest.engine.splits.mean_splits import SplitByMeans
 from doseforest.engine.splits.positivity import Positivity
+from doseforest.engine.splits.split_registry import SPLIT_STATISTICS, split_recipe
 from doseforest.engine.splits.split_statistics import SplitRecipe
 
 
@@ -56,8 +56,9 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         take "linf" where curves differ at few doses only, and "l1" where curves are heavy-tailed.
         A function of (left, right, quadrature) works too, is called from Python for every node, and
         costs many times the time of a compiled distance.
-    statistic : SplitRecipe, optional
-        What children are compared by, and how the columns of ``y`` are read. By default
+    statistic : SplitRecipe or str, optional
+        What children are compared by, and how the columns of ``y`` are read; a name is one of
+        `SPLIT_STATISTICS`: "means", "mean_slopes", "ratios", "ratio_slopes". By default
         `SplitByMeans`: mean curves. Take `SplitByMeanSlopes` where effects matter more than levels,
         `SplitByRatios` or `SplitByRatioSlopes` where ``y`` holds numerators and denominators, and
         `SplitByScores` where it holds the moments of a regression.
@@ -168,7 +169,11 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     _parameter_constraints: dict[str, list[Any]] = {
         "n_trees": [Interval(Integral, 1, 2**31, closed="left")],
         "distance": [NameIn(CURVE_DISTANCES), callable],
-        "statistic": [HasMethods(["n_doses", "point_weights", "lay_out"]), None],
+        "statistic": [
+            NameIn(SPLIT_STATISTICS),
+            HasMethods(["n_doses", "point_weights", "lay_out"]),
+            None,
+        ],
         "guard": [HasMethods(["n_channels", "fit"]), None],
         "min_node_size": [Interval(Integral, 1, 2**31, closed="left")],
         "max_depth": [Interval(Integral, 0, 2**31, closed="left"), None],
@@ -202,7 +207,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         n_trees: int = 500,
         *,
         distance: str | DistanceFunction = "l2",
-        statistic: SplitRecipe | None = None,
+        statistic: SplitRecipe | str | None = None,
         guard: TreatmentGuard | None = None,
         min_node_size: int = 20,
         max_depth: int | None = None,
@@ -310,7 +315,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         self._validate_params()
         self._check_instances()
         settings = self._settings()
-        recipe = SplitByMeans() if self.statistic is None else self.statistic
+        recipe = split_recipe(self.statistic)
         inputs = check_inputs(
             X,
             y,
@@ -474,7 +479,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
         return GrowthSettings(
             n_trees=int(self.n_trees),
             distance=self.distance,
-            statistic=self.statistic,
+            statistic=split_recipe(self.statistic),
             guard=self.guard,
             min_node_size=int(self.min_node_size),
             max_depth=None if self.max_depth is None else int(self.max_depth),

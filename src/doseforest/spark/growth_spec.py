@@ -15,7 +15,7 @@ from doseforest.engine.growth.grower import StopRules
 from doseforest.engine.growth.local_engine import LocalEngine
 from doseforest.engine.leaves.leaf_sums import LeafRows
 from doseforest.engine.splits.split_search import scan_histograms
-from doseforest.engine.splits.split_statistics import SplitStatistic
+from doseforest.engine.splits.split_statistics import SplitStatistic, is_compiled
 from doseforest.spark.blocks import GrowthBlock
 
 
@@ -70,7 +70,7 @@ class GrowthSpec:
         self, features: NDArray[np.int32], sums: FloatArray, counts: NDArray[np.uint32]
     ) -> Splits:
         """Best split of each histogram, by the code of the local engine."""
-        if not isinstance(self.statistic.distance, str):
+        if not is_compiled(self.statistic):
             return scan_histograms(
                 self.statistic, self.rules, self.n_bins, features, sums, counts, self.categorical
             )

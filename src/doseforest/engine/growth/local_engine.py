@@ -14,7 +14,7 @@ from doseforest.engine.growth.histogram_slots import HistogramSlots
 from doseforest.engine.leaves.leaf_sums import LeafRows, LeafSums, add_to_leaves, no_sums
 from doseforest.engine.splits.guards import SplitGuard, first_passing
 from doseforest.engine.splits.split_search import scan_histograms
-from doseforest.engine.splits.split_statistics import SplitStatistic
+from doseforest.engine.splits.split_statistics import SplitStatistic, is_compiled
 
 # A kept histogram saves the pass over the larger child's rows; below this many rows a bin, the
 # pass is cheaper than the traffic of keeping.
@@ -77,7 +77,7 @@ class LocalEngine:
         self._guard = guard
         self._n_candidates = 1 if guard is None else min(CANDIDATES, mtry)
         self._cells = int(np.sort(rows.n_bins + 1)[-mtry:].sum())
-        self._compiled = isinstance(statistic.distance, str)
+        self._compiled = is_compiled(statistic)
         self._rows = np.empty(0, np.uint32)
         self._tree_features = np.empty((0, mtry), np.int32)
         self._slots = HistogramSlots(0, self._cells, statistic.channels.shape[1])
@@ -203,6 +203,7 @@ class LocalEngine:
         return leaves
 
     def _rule(self) -> _core.SplitRule:
+        assert is_compiled(self._statistic)
         return self._statistic.rule(
             min_rows=self._rules.min_node_size, min_fraction=self._rules.min_child_fraction
         )

@@ -8,7 +8,7 @@ ratio_splits and score_splits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -74,8 +74,8 @@ class StatisticRows:
 class SplitStatistic(Protocol):
     """Channels of the rows, and how a split is scored by their sums.
 
-    A `SplitRecipe` makes it. Growth sums the channels over the rows of a node, bin by bin, and asks
-    for the curves of the two children of every cut.
+    A `SplitRecipe` makes it, in NumPy alone or as a `CompiledStatistic`. Growth sums the channels
+    over the rows of a node, bin by bin, and asks for the curves of the two children of every cut.
 
     Examples
     --------
@@ -105,22 +105,6 @@ class SplitStatistic(Protocol):
     @property
     def noise_per_row(self) -> float:
         """A gain below this, per row of the node, is rounding noise."""
-
-    def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
-        """Make the compiled form, for a distance that `CURVE_DISTANCES` has.
-
-        Parameters
-        ----------
-        min_rows : int
-            Smallest number of rows of a child.
-        min_fraction : float
-            Smallest child as a share of its parent's rows.
-
-        Returns
-        -------
-        SplitRule
-            The rule, for the compiled core.
-        """
 
     def child_curves(
         self, left: FloatArray, left_weight: FloatArray, total: FloatArray, total_weight: float
@@ -165,6 +149,41 @@ class SplitStatistic(Protocol):
         array of shape (n_cuts,)
             The gains; zeros where there are none.
         """
+
+
+class CompiledStatistic(SplitStatistic, Protocol):
+    """A statistic whose cuts the compiled core can judge, too.
+
+    Without `rule` all cuts of a node are judged in NumPy, at many times the cost.
+
+    Examples
+    --------
+    >>> from doseforest.engine import SplitByMeans
+    >>> rows = StatisticRows(np.eye(2), doses=None, quadrature=np.ones(2), distance="l2")
+    >>> is_compiled(SplitByMeans().lay_out(rows))
+    True
+    """
+
+    def rule(self, *, min_rows: int, min_fraction: float) -> _core.SplitRule:
+        """Make the compiled form, for a distance that `CURVE_DISTANCES` has.
+
+        Parameters
+        ----------
+        min_rows : int
+            Smallest number of rows of a child.
+        min_fraction : float
+            Smallest child as a share of its parent's rows.
+
+        Returns
+        -------
+        SplitRule
+            The rule, for the compiled core.
+        """
+
+
+def is_compiled(statistic: SplitStatistic) -> TypeGuard[CompiledStatistic]:
+    """Whether the compiled core can judge cuts: by this statistic, and by the forest's distance."""
+    return isinstance(statistic.distance, str) and hasattr(statistic, "rule")
 
 
 class SplitRecipe(Protocol):

@@ -84,5 +84,6 @@ def grow_curves(
         growth,
         leaf_channels=leaf_channels,
         doses=None if is_record(grid) else grid,
-        quadrature=quadrature,
+        # Another statistic knows itself how its points are weighed.
+        quadrature=quadrature if growth.statistic is None else None,
     )
