@@ -34,7 +34,7 @@ class EconMLForest(Baseline):
     Parameters
     ----------
     n_trees : int, default=500
-        Trees of the causal forest; only EconML's own intervals, which are off, want them by fours.
+        Trees of the causal forest; only EconML's intervals, which are off, want them by fours.
     min_samples_leaf : int, default=20
         Least number of units in a leaf.
     n_knots : int or None, default=4
@@ -143,7 +143,7 @@ class EconMLForest(Baseline):
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """Curves on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
+        """Curves on the shared level, shape (n_units, n_doses), on a grid or unit by unit."""
         features = self._units(X)
         require_complete(features, self._names)
         return self.level_ + self._unlevelled(features, dose_table(doses, len(features)))

@@ -190,7 +190,7 @@ class KennedyCurve(Baseline):
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """The average curve, shape (n_units, n_doses), on a grid or at own doses."""
+        """The average curve, shape (n_units, n_doses), on a grid or unit by unit."""
         n_units = len(self._units(X))
         return at_distinct_doses(self.average_, dose_table(doses, n_units))
 

@@ -173,7 +173,7 @@ class LinearCausalForest(Baseline):
         return slopes
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """Lines on the shared level, shape (n_units, n_doses), on a grid or at own doses."""
+        """Lines on the shared level, shape (n_units, n_doses), on a grid or unit by unit."""
         slopes = self.slopes(X)
         return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
 

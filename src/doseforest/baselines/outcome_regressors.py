@@ -72,7 +72,7 @@ class OutcomeRegressor(Baseline):
         return self
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
+        """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or unit by unit."""
         features = self._units(X)
         table = dose_table(doses, len(features), n_components=self.n_components)
         return predict_in_blocks(self.regressor_, features, table)

@@ -297,7 +297,7 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
             largest counts with fewer than three digits, one below 1e-7 not at all.
         groups : array of shape (n_rows,), optional
             Labels of groups, such as customers with several rows. The rows of a group enter a tree,
-            and a half of it, together. By default every row is a group of its own.
+            and a half of it, together. By default every row is a group.
         row_ids : array of distinct integers of shape (n_rows,), optional
             Names of the rows, by which they are drawn; with them the order of the rows does not
             matter. By default their places.

@@ -79,7 +79,7 @@ class DistilledForest(FramedAnswers, CurveEffects):
         return 1 if self.grid is None else n_components(self.grid)
 
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
-        """Expected outcome of each unit, shape (n_units, n_doses), on a grid or at own doses."""
+        """Expected outcome of each unit, shape (n_units, n_doses), on a grid or unit by unit."""
         table = self.forest.checked_table(X)
         grid = self.doses
         curves = self.forest.predict(table)
@@ -113,7 +113,7 @@ class DistilledForest(FramedAnswers, CurveEffects):
         return curves if doses is None else interpolated(self.doses, curves, doses[None])
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
-        """Theta: outcome at `dose` less outcome at `baseline`, by default the forest's own."""
+        """Theta: outcome at `dose` less outcome at `baseline`, by default that of the forest."""
         start = self.baseline if baseline is None else baseline
         named: FloatArray = self._series(CurveEffects.effect(self, X, dose, start), "effect", X)
         return named

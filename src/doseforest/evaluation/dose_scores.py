@@ -163,7 +163,7 @@ def robust_scores(
 
     Right where either the outcome model or the weights are; for continuous doses, by local lines.
     The rows must be others than those of the models that they score, so that no model is compared
-    with its own outcome model. In experiments they are sharper than `randomised_scores`.
+    with its outcome model. In experiments they are sharper than `randomised_scores`.
 
     Parameters
     ----------

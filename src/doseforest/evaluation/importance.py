@@ -34,7 +34,7 @@ def effect_importance(
     method : {"gain", "permutation"}, default="gain"
         "gain": share of each feature in the gains of the correction's forests, over all rounds,
         each forest counted by its share in the correction. It is free, but knows nothing of
-        the outcome model: a feature whose part in the effect the outcome model has found is
+        the outcome model: a feature whose part in the effect the outcome model has is
         not needed by the forests, and where they are left out all shares are 0.
         "permutation": rise of the curves' R-risk (`doseforest.evaluation.effect_risk`) when
         the feature's values are shuffled between the units, in outcome model and correction

@@ -174,7 +174,7 @@ def tune(
     groups : array of shape (n_rows,), optional
         Labels of rows that stay in one fold and are one draw in standard errors.
     random_state : int, default=0
-        Seed of the folds, the draw of settings and the yardstick; the forest has its own.
+        Seed of the folds, the draw of settings and the yardstick; the forest keeps its seed.
     progress : bool, optional
         Show a progress bar; by default on a terminal.
 

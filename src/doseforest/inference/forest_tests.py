@@ -93,7 +93,7 @@ class ForestTests:
     ) -> CalibrationTest:
         """Test whether effects rise one for one with their predictions.
 
-        By default the curves are judged as a whole: outcomes and curves are freed of what the
+        By default the curves are tested as a whole: outcomes and curves are freed of what the
         covariates explain, and the former regressed on the average curve and on how each unit's
         curve differs from it, at the observed doses. That needs means of functions of the dose
         given the covariates but no density, and every row has its say: it is sounder and sharper
@@ -107,7 +107,7 @@ class ForestTests:
             out-of-bag curves: those of a row have not seen its outcome, but rows have seen each
             other, which makes p-values a little too careful.
         dose, baseline : float or array of shape (n_components,), optional
-            One effect to judge; by default all doses together. The baseline is the forest's.
+            One effect to test; by default all doses together. The baseline is the forest's.
         sample_weight, groups : arrays of shape (n_rows,), optional
             Of new rows. Rows of a group are one draw in standard errors.
 
@@ -167,7 +167,7 @@ class ForestTests:
 
         One number over all doses: whether outcomes follow the differences between units' curves
         that the forest predicts, the second line of `calibration`. It has power against what
-        the forest has found; a forest that found nothing cannot reject.
+        the forest sees; a forest that sees no differences cannot reject.
 
         Parameters
         ----------

@@ -150,10 +150,10 @@ def policy_value(
     treatment : array of shape (n_rows,) or (n_rows, n_components)
         Observed doses.
     forest : fitted GeneralizedCausalForest, or what has `dose_response`; optional
-        Predicts responses; by default the policy's own. Where there are no `propensity` it must be
-        a fitted GeneralizedCausalForest, whose nuisances then weigh the rows.
+        Predicts responses; by default that of the policy. Where there are no `propensity` it must
+        be a fitted GeneralizedCausalForest, whose nuisances then weigh the rows.
     propensity : array of shape (n_rows,) or (n_rows, n_doses), optional
-        Of an experiment on the policy's doses: probability of each row's own dose, or of every
+        Of an experiment on the policy's doses: probability of each row's dose, or of every
         dose of the policy.
     context : mapping or frame of columns, optional
         As in `DosePolicy.decide`.

@@ -75,7 +75,7 @@ class ForestPlots:
         """Draw the curves of units as thin lines, and their average on top.
 
         Doses that stand alone, levels and point masses, are dots. Arms are drawn side by side,
-        each over its own doses.
+        each over its doses.
 
         Parameters
         ----------

@@ -128,8 +128,7 @@ class OverlapReport:
     weak_share: float
     observed_doses: FloatArray  # (n_rows,)
     treatment_weights: FloatArray  # (n_rows,)
-    variance_ratios: FloatArray  # (n_rows,)
-    # those before it, (n_rows, n_components), NaN where an arm has but one dose
+    variance_ratios: FloatArray  # (n_rows,) or (n_rows, n_components)
     sample_weights: FloatArray | None  # (n_rows,)
     level_samples: FloatArray  # (n_masses,)
 

@@ -144,7 +144,7 @@ class SparkCausalForestModel(
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the fit found and did, as plain values; empty for a forest from elsewhere."""
+        """What the fit chose and did, as plain values; empty for a forest from elsewhere."""
         return {} if self._summary is None else self._summary
 
     def overlapReport(self) -> OverlapReport:  # noqa: N802

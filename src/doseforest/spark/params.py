@@ -85,7 +85,7 @@ ANSWERS: dict[str, Parameter] = {
         _dose,
     ),
     "predictionCol": _name(
-        "new column: expected outcome at the row's own dose, where treatmentCol is there; "
+        "new column: expected outcome at the row's observed dose, where treatmentCol is there; "
         "'' for none",
         "prediction",
     ),

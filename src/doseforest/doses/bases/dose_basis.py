@@ -147,7 +147,7 @@ class DoseBasis(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UserFunctions:
-    """The user's own functions of the dose; the constant is added in front of them.
+    """Functions of the dose that you pass; the constant is added in front of them.
 
     Parameters
     ----------

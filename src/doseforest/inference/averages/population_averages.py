@@ -310,7 +310,8 @@ class PopulationAverages:
         baseline : float or array of shape (n_components,), optional
             What it is compared with; by default the forest's baseline. Not for "derivative".
         of : {"effect", "partial_effect", "derivative"}, default="effect"
-            The effect of the dose, the same per unit of dose, or the slope at the unit's own dose.
+            The effect of the dose, the same per unit of dose, or the slope at the unit's observed
+            dose.
 
         Returns
         -------

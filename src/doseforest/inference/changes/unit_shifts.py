@@ -49,7 +49,7 @@ class UnitShifts:
         factor: float | None = None,
         at_edge: AtEdge = "clip",
     ) -> FloatArray:
-        """Outcome of each unit at a shifted dose less that at its own, shape (n_units,).
+        """Outcome of each unit at a shifted dose less that at its present one.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ class RegressorCurves:
     regressor: Any
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:
-        """Mean outcome of each row, shape (n_rows, n_doses), on a grid or at own doses."""
+        """Mean outcome of each row, shape (n_rows, n_doses), on a grid or unit by unit."""
         table = np.broadcast_to(np.atleast_2d(doses), (len(X), doses.shape[-1]))
         return predict_in_blocks(_Mean(self.regressor), X, table)
 

@@ -53,7 +53,7 @@ class DosePolicy:
 
         value - (budget price + its group's price) x cost - its cell's price x demand
 
-    among those that it may have. With the shadow prices of a plan this is the plan's own choice for
+    among those that it may have. With the shadow prices of a plan this is the plan's choice for
     each unit alone, so it serves new units in constant time. Of doses that are equal up to rounding
     the cheapest is taken, then the lowest: no randomness.
 
@@ -79,7 +79,8 @@ class DosePolicy:
     demand : AmountRule, default=Response()
         What a unit takes of its cell's supply.
     min_dose, max_dose : float or str, optional
-        Ends of what a unit may be given, both included: of all, or a column with each unit's own.
+        Ends of what a unit may be given, both included: of all, or a column with an end for each
+        unit.
     baseline : dose, optional
         One of the doses, which effects are measured against and which units get that cannot be
         decided on; by default that of the forest.

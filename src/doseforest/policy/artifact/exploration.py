@@ -146,7 +146,7 @@ class ExplorationPolicy(_Saved):
         Column with the units' keys: whoever has the same key gets the same dose.
     salt : str
         Of the experiment: with the salt of another one, the same units would get the same draws
-        again, and what one found would be mixed up with what the other did.
+        again, and results of one would be mixed up with effects of the other.
     components : sequence of str, optional
         Names of the components of doses that have several, as in `DosePolicy`.
 

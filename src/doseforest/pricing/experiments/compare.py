@@ -53,7 +53,7 @@ def compare_arms(
     denominator : array of shape (n_rows,), optional
         For ratio metrics: the sum of the outcome over the sum of this is compared.
     covariates : array of shape (n_rows,) or (n_rows, n_covariates), optional
-        What was known before the test and predicts the outcome, such as the outcome of the weeks
+        What was measured before the test and predicts the outcome, such as the outcome of the weeks
         before; averaged within units. For ratios, both numerator and denominator of before.
     adjustment : {"lin", "cuped", "none"}, default="lin"
         Slopes of each arm, one slope for both, or covariates left aside.

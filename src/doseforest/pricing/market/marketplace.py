@@ -45,7 +45,7 @@ EVALUATED = {1: 15, 2: 5}  # doses of errors, along each discount
 
 @dataclass(frozen=True)
 class Marketplace:
-    """A ride-hailing city whose riders' answers to discounts are known exactly.
+    """A ride-hailing city whose riders' answers to discounts have exact formulas.
 
     One row is one price view: a rider sees the fare of a trip, less a discount, and requests it or
     not; a request becomes a finished order when it finds an idle driver.
@@ -55,7 +55,7 @@ class Marketplace:
     regime : {"linear", "mixed", "nonlinear"}, default="mixed"
         How riders answer discounts.
     n_options : {1, 2}, default=1
-        With 2 there is a shared ride beside the express one, with a discount of its own.
+        With 2 there is a shared ride beside the express one, with another discount.
 
     Examples
     --------

@@ -162,7 +162,7 @@ class PipelineConfig:
     collect : CollectSection
         Where rows come from, and the share of them that choose models.
     columns : ColumnsSection
-        Outcome, treatment, features, and what is known of the assignment.
+        Outcome, treatment, features, and the probabilities of the assignment.
     train : TrainSection
         Models and their parameters.
     select : SelectSection

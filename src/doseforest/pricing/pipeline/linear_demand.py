@@ -86,7 +86,7 @@ class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
         return len(self.forests_)
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
-        """Lines, shape (n_units, n_doses), on a grid or at own doses."""
+        """Lines, shape (n_units, n_doses), on a grid or unit by unit."""
         check_is_fitted(self)
         units = units_of(X, self.n_features_in_)
         table = dose_table(doses, len(units), n_components=self.n_components)
