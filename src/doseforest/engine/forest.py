@@ -187,7 +187,20 @@ class Forest(ForestViews):
         return self._average(self.checked_table(X), None, thread_count(n_jobs))[0]
 
     def average_codes(self, X: FloatArray, n_threads: int) -> FloatArray:
-        """`average` of rows that are checked, (n_rows, n_features)."""
+        """`average` of rows that are checked.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            Features in the order of the training table, categories as codes.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        array of shape (n_rows, n_channels)
+            The averages.
+        """
         if self.categories or X.shape[1] != self.n_features:  # codes may be of other labels
             return self.average(X, n_jobs=n_threads)
         out = np.empty((len(X), self.leaf_sums.shape[1]))

@@ -75,75 +75,125 @@ class GeneralizedCausalForest(
     Parameters
     ----------
     n_trees : int, default=400
-        Trees of a round, shared by the leaf sizes.
+        Number of trees of a round of correction, shared by the leaf sizes. More trees lower the
+        random part of curves. Raise it where two values of ``random_state`` give effects that
+        differ by more than matters to you; lower it while you try things out. Time of growth, time
+        of predictions and the size of saved files are proportional to it; the time of the outcome
+        model is not.
     correction : str or object of `doseforest.corrections`, default="orthogonal"
-        How the outcome model is corrected: by residuals on residualised functions of the dose
-        ("orthogonal"), by weighted kernels ("stabilized"), by the published kernel formula
-        ("kernel"), or not at all ("none"). "paper" is the published algorithm in every step, see
-        `paper`. A name stands for the defaults; an object, such as ``Orthogonal(n_rounds=1,
-        leaf_sizes=(5, 50))``, holds what only its correction needs: rounds, leaf sizes,
-        bandwidths, distances. Searches set its fields as ``correction__n_rounds``.
+        How the outcome model is corrected. "orthogonal" regresses residuals on residualised
+        functions of the dose, in neighbourhoods that forests find; it is the most accurate on the
+        designs of the benchmarks. "stabilized" smooths weighted residuals by kernels, "kernel" is
+        the published kernel formula, and "paper" the published algorithm in every step, see
+        `paper`: these are for comparison. "none" leaves the outcome model as it is, which is
+        fastest and inherits its bias. A name stands for the defaults; an object, such as
+        ``Orthogonal(n_rounds=1, leaf_sizes=(5, 50))``, holds what only its correction needs:
+        rounds, leaf sizes, bandwidths, distances. Searches set its fields as
+        ``correction__n_rounds``.
     outcome_model : str, regressor, object with `fit`, or several of them, default="stack"
-        Model of the outcome given [X, T]: a stack of splines and boosted trees; any scikit-learn
-        regressor (or classifier of a binary outcome); or the members of a stack that are weighed
-        by their errors out of fold: a list of regressors, recipes (`MemberRecipe` of
+        Model of the outcome given features and dose, cross-fitted. "stack" mixes splines and
+        boosted trees by their errors out of fold. Pass a scikit-learn regressor (or a classifier of
+        a binary outcome) where you have one that predicts better, or a simple one to save time:
+        most of a fit goes into the stack where rows are few. Several members are weighed by their
+        errors out of fold: a list of regressors, recipes (`MemberRecipe` of
         `doseforest.nuisance.outcome`) and names of members, "stack" for the default ones, as in
-        ``["stack", CatBoostRegressor()]``; or a dict of them with names of your own. Each member
-        is fitted once a fold and once more.
+        ``["stack", CatBoostRegressor()]``; or a dict of them with names of your own. Each member is
+        fitted once a fold and once more.
     treatment_model : regressor, optional
-        Model of functions of the dose given X, for "orthogonal"; by default boosted trees.
+        Model of functions of the dose given the features, for "orthogonal"; by default boosted
+        trees. Pass another one where the doses follow a rule that it fits better. What it misses of
+        the confounding must be in the outcome model, or it stays in the effects. It is fitted once
+        a fold and function of the dose.
     density : str, object with `fit`, array, callable or Strata, default="auto"
-        Treatment weights for averages and kernel corrections: one of "location_scale", "binned",
-        "gaussian", "forest", "entropy", "permutation", "none"; "auto" picks by the estimated error
-        of the average curve; or a recipe with `fit` (`DensityLearner` of
-        `doseforest.nuisance.treatment`). What is known of an experiment is used as it is, by
-        "orthogonal" too: the density of each row at its own dose, (n_rows,); the probability of
-        each level, (n_rows, n_levels); a function of (X, doses), X with the density features alone,
-        categories in it as their numbers, or text as its place among the labels of
-        ``model_.categories``; or strata within which the dose was randomised. NaN (a stratum of
-        None) marks rows that were only observed.
+        Treatment weights, for averages and kernel corrections. A name is one way to estimate them:
+        "location_scale", "binned", "gaussian", "forest", "entropy", "permutation" or "none"; "auto"
+        picks by the estimated error of the average curve, and fits several to do so. Name one to
+        save that time, or pass a recipe with `fit` (`DensityLearner` of
+        `doseforest.nuisance.treatment`). What is fixed by the design of an experiment is used as it
+        is, by "orthogonal" too, and is always better than an estimate: the density of each row at
+        its dose, (n_rows,); the probability of each level, (n_rows, n_levels); a function of (X,
+        doses), X with the density features alone, categories in it as their numbers, or text as its
+        place among the labels of ``model_.categories``; or strata within which the dose was
+        randomised. NaN (a stratum of None) marks rows that were only observed.
     basis : "auto", str or DoseBasis, default="auto"
-        Functions of the dose that curves are corrected by, see `doseforest.doses.bases`.
-    n_folds, n_repeats : int, default=4 and 1
-        Folds of cross-fitting; repeats with other folds are averaged.
+        Functions of the dose that curves are corrected by: a name of `doseforest.doses.BASES`, or a
+        recipe such as ``Legendre(5)``. "auto" takes polynomials, with indicators of levels and
+        point masses where the doses have any. Take a larger basis where curves have narrow features
+        and rows are many; each function costs variance, and time of growth.
+    n_folds : int, default=4
+        Folds of cross-fitting: every row gets its nuisances from models that have not seen it.
+        Raise it where rows are few, so that fits see more of them; time of the nuisances is
+        proportional to it.
+    n_repeats : int, default=1
+        Draws of the folds that nuisances are averaged over. Raise it to 2 or 5 where another
+        ``random_state`` changes averages by more than matters; time of the nuisances is
+        proportional to it.
     honesty : {"tree", "forest", "swap", "none"}, default="tree"
-        Which rows grow and which fill leaves: halves of each tree's rows, of all rows, or of all
-        rows and then the other way round, with nuisances that have seen the growing half only (and
-        one round of correction).
-    honesty_fraction, sample_fraction : float, default=0.5 and 0.7
-        Share of a tree's rows that grow it (not with "swap": a half); share of all rows that a
-        tree sees, below 1: what is left out judges the correction (not with "paper": all rows).
+        Which rows grow trees and which fill leaves: halves of each tree's rows, of all rows, or of
+        all rows and then the other way round ("swap"), with nuisances that have seen the growing
+        half only and one round of correction. "swap" keeps growth strictly apart from the outcomes
+        that fill leaves, at the price of half the rows and twice the fits. "none" uses every row
+        for both: leaves then overfit the splits.
+    honesty_fraction : float, default=0.5
+        Share of a tree's rows that grow it (not with "swap": a half). Raise it for finer
+        neighbourhoods, lower it for steadier leaves.
+    sample_fraction : float, default=0.7
+        Share of all rows that a tree sees, below 1: the rows left out decide how far the correction
+        is trusted (not with "paper", where trees see all rows). Raise it for deeper trees; fewer
+        trees are then left for each row out of bag.
     mtry : int, float or "sqrt", optional
-        Features that a split may use; by default all. For "paper", features of a tree.
-    kernel : str, default="epanechnikov"
-        For averages, kernel corrections and "paper".
+        Features that a split may use: a number, a share of all, or the root of their number; by
+        default all. For "paper", features of a tree. Lower it where features are many, to grow
+        faster and to make trees differ; where few features matter, low values miss them.
+    kernel : str or Kernel, default="epanechnikov"
+        Kernel over the dose, for averages, kernel corrections and "paper": a name of
+        `doseforest.doses.KERNELS`, or a kernel. It matters far less than the bandwidth; "exact" is
+        for doses of few levels.
     average_bandwidth : float, "rule_of_thumb" or "leave_one_out", default="leave_one_out"
-        Of average curves.
+        Bandwidth of average curves, in units of the dose. Raise it for smaller standard errors, at
+        the cost of flattened bends; lower it where the average curve turns quickly. "leave_one_out"
+        tries 21 bandwidths by their risk.
     doses : array of shape (n_doses,) or (n_doses, n_components), optional
         Default grid of doses; by default 20 over the support, or the levels when there are few.
+        Pass the doses that you decide between. Answers at other doses can be had at any time;
+        kernel corrections take time in proportion to the grid.
     baseline : float or array of shape (n_components,), optional
-        Dose that effects are measured against; by default 0 where enough rows speak about it.
-    effect_features, controls, density_features : sequences of names or places, optional
-        Features that trees split on; features for the nuisances only; features that models of the
-        treatment see (what drives the treatment alone should not be among them).
+        Dose that effects are measured against; by default 0 where enough rows speak about it, else
+        the lowest dose with enough, with a `BaselineWarning`. Pass what "untreated" means to you.
+    effect_features : sequence of names or places, optional
+        Features that trees split on, by which effects may differ; by default all but the controls.
+        Name few where you know what effects go by: trees find it with fewer rows. Effects along
+        features left out are then the outcome model's alone.
+    controls : sequence of names or places, optional
+        Features for the nuisances only: confounders along which effects need not differ. By default
+        none.
+    density_features : sequence of names or places, optional
+        Features that models of the treatment see; by default all. Leave out what drives the
+        treatment alone, such as instruments: it makes weights extreme and standard errors large,
+        and removes no bias.
     max_bins : int, default=64
-        Of a number; categories have a bin each, up to 1,023.
+        Bins of a numeric feature, at most 255; categories have a bin each, up to 1,023. Raise it
+        where the place of a split matters to the last percent; growth takes longer in proportion.
     categorical_features : sequence of names or places, optional
-        Columns whose whole numbers are codes of categories; text and categorical columns of a
-        frame are such without being named.
+        Columns whose whole numbers are codes of categories; text and categorical columns of a frame
+        are such without being named. Trees split categories by sets, nuisances see learned numbers.
     inference : {"bags"}, optional
-        Grow a forest for intervals beside the one that answers, see `effect_interval`: 2,000 small
-        trees in 100 bags. Answers stay the same.
+        Grow a forest for intervals of units beside the one that answers, see `effect_interval`:
+        2,000 small trees in 100 bags. Set it where you need to know how sure a unit's effect is;
+        growth takes several times as long, files get larger, and answers stay the same.
     n_jobs : int, optional
-        Threads; by default every core, or this task's share of them in a search of several jobs.
-        Never changes the result.
+        Number of threads; -1 for all cores. By default every core, or this task's share of them in
+        a search of several jobs. It never changes the result.
     memory_limit : int, optional
-        Bytes that growth may take.
+        Bytes that growth may take; by default what the machine or its container has left. Lower it
+        on a shared machine: fewer trees grow at once, which takes longer and changes no result.
     progress : bool, optional
         Show a progress bar; by default on a terminal, for work over two seconds.
     verbose : bool, default=False
-        Print the time of nuisances, curves, growth and leaves.
+        Print the time of nuisances, curves, growth and leaves, to see what a fit spends it on.
     random_state : int, RandomState or None, optional
+        Seed of folds, rows and features. Give an int for the same forest again, bit for bit, on any
+        number of threads; by default every fit draws a new seed.
 
     Attributes
     ----------
@@ -153,14 +203,18 @@ class GeneralizedCausalForest(
         The outcome model alone, with the same methods.
     outcome_weights_ : dict
         Weights of the members of the outcome model; with swapped halves, their means.
-    rounds_ : tuple of dicts
+    rounds_ : tuple of dict
         What was chosen in each round of correction: shares, strength, gain; with swapped halves,
         the half that grew it too.
     treatment_means_ : str or None
         Where the means of the dose functions given the covariates come from: "known", "partly
         known" or "estimated"; None where the correction does not need them.
-    doses_, baseline_, support_
-        Default grid and baseline; lowest and highest dose of the training rows.
+    doses_ : array of shape (n_doses,) or (n_doses, n_components)
+        Default grid.
+    baseline_ : dose
+        The dose that effects are measured against.
+    support_ : DoseRange or DoseBox
+        Range of the training doses.
     seconds_ : dict
         Time by phase.
 
@@ -343,7 +397,7 @@ class GeneralizedCausalForest(
         X : table of shape (n_rows, n_features)
             numpy, pandas or polars; NaN and null are missing values. Text and categorical columns
             of a frame, and the columns of ``categorical_features``, are categories: forests split
-            them by sets, nuisances and regressors of the user's own see numbers in their place.
+            them by sets, nuisances and regressors that you pass see numbers in their place.
         y : array of shape (n_rows,)
             Outcomes; zeros and ones are modelled by likelihood and curves kept to [0, 1].
         treatment : array of shape (n_rows,) or (n_rows, n_components)
@@ -577,7 +631,7 @@ class GeneralizedCausalForest(
             By default the forest's grid and the point masses of the dose.
         weak_below : float, default=0.1
             A unit has weak positivity where the variance of its dose given its covariates is
-            below this share of the variance of all doses. Of several components each is judged
+            below this share of the variance of all doses. Of several components each is compared
             given those before it; the dose of an arm against the doses of that arm.
 
         Returns
@@ -656,7 +710,7 @@ class GeneralizedCausalForest(
     ) -> float:
         """Minus the R-risk of the curves on held-out rows: how well they bend, not their level.
 
-        What judges is fitted on these rows alone and is the same for every model, see
+        The yardstick is fitted on these rows alone and is the same for every model, see
         `doseforest.evaluation.effect_risk`. Doses beyond those of the training rows are taken for
         the nearest of them. Scores of other rows cannot be compared: the noise of the outcomes is
         in them.
@@ -672,7 +726,7 @@ class GeneralizedCausalForest(
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows; by default 1 each.
         groups : array of shape (n_rows,), optional
-            Groups, which share a fold of what judges.
+            Groups, which share a fold of the yardstick.
 
         Returns
         -------
