@@ -133,6 +133,9 @@ OUTCOME_MEMBERS: dict[str, OutcomeMember] = {
     "trees": OutcomeMember(f"{STACK}:PLAIN", *TREES, "default"),
     "trees, squared error, early": OutcomeMember(f"{STACK}:SQUARED_EARLY", *TREES, "binary"),
     "trees, squared error": OutcomeMember(f"{STACK}:SQUARED", *TREES, "binary"),
+    "process": OutcomeMember(
+        f"{HERE}.process_fit:PROCESS", "curve_process", f"{HERE}.curve_process:CurveProcess"
+    ),
 }
 AROUND_MEMBERS = {  # kinds of what holds members
     "stack": f"{HERE}.outcome_models:Stack",
