@@ -16,6 +16,7 @@ from bench.designs.paper_designs import (
     SPARSE_CONFOUNDERS,
     PublishedDesign,
 )
+from bench.designs.worlds import WORLDS
 from doseforest import datasets
 from doseforest.datasets import (
     DISCOUNT_DESIGNS,
@@ -40,6 +41,7 @@ DESIGNS: dict[str, Design] = {
         if name != "square"
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
+    **WORLDS,  # that no term of the model was made for
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels
 
 
@@ -78,6 +80,7 @@ __all__ = [
     "DESIGNS",
     "DISCOUNT_DESIGNS",
     "JOINT_DESIGNS",
+    "WORLDS",
     "ColangeloLeeDesign",
     "Design",
     "DiscountDesign",

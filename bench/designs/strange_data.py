@@ -60,7 +60,7 @@ class MassWithJump(NoisyWorld):
 
 @dataclass(frozen=True, slots=True)
 class HeavyTails(NoisyWorld):
-    """Noise of Student's t with 2.2 degrees of freedom around a smooth interaction.
+    """Noise of Student's t with 3 degrees of freedom around a smooth interaction.
 
     T = 3 + x1 + N(0, 1), mu = 2 tanh(t - 3 - x2) + x1 x3.
     """
@@ -77,7 +77,7 @@ class HeavyTails(NoisyWorld):
 
     def draw_outcomes(self, mean: FloatArray, X: FloatArray, rng: Generator) -> FloatArray:
         """Scaled to a standard deviation of `noise`."""
-        freedom = 2.2
+        freedom = 3.0
         scale = self.noise * np.sqrt((freedom - 2.0) / freedom)
         drawn: FloatArray = mean + scale * rng.standard_t(freedom, mean.shape)
         return drawn

@@ -7,6 +7,7 @@ would no longer be evidence. Errors are measured as in the designs of `dosefores
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -35,13 +36,15 @@ N_FEATURES = 10
 WIDE = 200
 
 
-def _fixed(kind: type[NoisyWorld], noise: float = 1.0) -> Callable[..., Population]:
+def _population(
+    n_features: int, rng: np.random.Generator, *, kind: type[NoisyWorld], noise: float = 1.0
+) -> Population:
     """A population without drawn coefficients."""
+    return kind(n_features, noise)
 
-    def make(n_features: int, rng: np.random.Generator) -> Population:
-        return kind(n_features, noise)
 
-    return make
+def _fixed(kind: type[NoisyWorld], noise: float = 1.0) -> Callable[..., Population]:
+    return partial(_population, kind=kind, noise=noise)
 
 
 def _shops(n_features: int, rng: np.random.Generator) -> Population:
