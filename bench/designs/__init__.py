@@ -41,7 +41,6 @@ DESIGNS: dict[str, Design] = {
         if name != "square"
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
-    **WORLDS,  # that no term of the model was made for
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels
 
 
