@@ -82,7 +82,7 @@ class BreakPoints(NoisyWorld):
 
 
 @dataclass(frozen=True, slots=True)
-class BestDoses(NoisyWorld):
+class BentAroundTheBest(NoisyWorld):
     """A best dose for every unit, and a loss on both sides of it that is steeper below.
 
     T ~ N(4 + x1, 1.6^2) clipped to [0, 8], o = 4 + 2 sin(x2) + [x3 x4 > 0],

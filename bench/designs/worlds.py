@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from bench.designs.strange_curves import (
-    BestDoses,
+    BentAroundTheBest,
     BreakPoints,
     HalfEffectDoses,
     NoisyWorld,
@@ -67,7 +67,7 @@ WORLDS: dict[str, OverlapDesign] = {
     for world in (
         _world("half_effect", "Every unit has its half-effect dose.", _fixed(HalfEffectDoses)),
         _world("break_points", "Every unit has a dose where a fall begins.", _fixed(BreakPoints)),
-        _world("best_doses", "Every unit has a best dose.", _fixed(BestDoses)),
+        _world("best_doses", "Every unit has a best dose.", _fixed(BentAroundTheBest)),
         _world("rhythms", "Waves of a length and a start of the unit's.", _fixed(Rhythms)),
         _world("purchases", "Bought or not, by what it is worth to whom.", _fixed(Purchases)),
         _world("skewed_doses", "Doses over three orders of magnitude.", _fixed(SkewedDoses)),
