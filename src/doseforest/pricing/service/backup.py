@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, Table, func, select, text
+from sqlalchemy import Connection, MetaData, Table, func, select
 
 from doseforest.base.atomic_files import replacing
 from doseforest.pricing.service.registry.policy_files import PolicyFiles
@@ -76,10 +76,10 @@ def restore(database: Database, files: PolicyFiles, source: Path) -> dict[str, i
 
 
 def _snapshot(database: Database) -> Connection:
-    """A transaction that sees one moment; SQLite's do by themselves."""
+    """A transaction that sees one moment."""
     connection = database.reading.connect()
-    if database.file is None:
-        connection = connection.execution_options(isolation_level="REPEATABLE READ")
+    if database.backend.snapshot is not None:
+        connection = connection.execution_options(isolation_level=database.backend.snapshot)
     return connection
 
 
@@ -121,8 +121,8 @@ def _fill(database: Database, archive: zipfile.ZipFile, counts: dict[str, int]) 
             connection.execute(table.delete())
             for rows in _blocks(archive, f"tables/{table.name}.jsonl"):
                 connection.execute(table.insert(), rows)
-            if database.file is None:
-                _continue_numbers(connection, table)
+            if database.backend.restored is not None:
+                database.backend.restored(connection, table)
 
 
 def _blocks(archive: zipfile.ZipFile, name: str) -> Iterator[list[dict[str, Any]]]:
@@ -135,17 +135,3 @@ def _blocks(archive: zipfile.ZipFile, name: str) -> Iterator[list[dict[str, Any]
                 rows = []
     if rows:
         yield rows
-
-
-def _continue_numbers(connection: Connection, table: Table) -> None:
-    """PostgreSQL counts numbered keys on its own: it must go on after those that came in."""
-    key = table.autoincrement_column
-    if key is None:
-        return
-    found = connection.execute(
-        text("SELECT pg_get_serial_sequence(:table, :column)"),
-        {"table": table.name, "column": key.name},
-    ).scalar()
-    largest = connection.execute(select(func.max(key))).scalar()
-    if found is not None and largest is not None:
-        connection.execute(text("SELECT setval(:name, :value)"), {"name": found, "value": largest})

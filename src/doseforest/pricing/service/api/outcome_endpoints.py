@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import Annotated
 
 from fastapi import Request
 from pydantic import BaseModel, Field
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import Executable
 
@@ -16,6 +16,7 @@ from doseforest.pricing.service.api.access import guarded_router, note
 from doseforest.pricing.service.api.decision_models import Number, Strict
 from doseforest.pricing.service.api.error_answers import ServiceError, responses
 from doseforest.pricing.service.api.state import Service, service_of, written
+from doseforest.pricing.service.storage.databases import Backend
 from doseforest.pricing.service.storage.service_tables import decisions, now, outcomes
 
 router = guarded_router("report", "outcomes")
@@ -43,16 +44,15 @@ class OutcomesAnswer(BaseModel):
     stored: int
 
 
-def _upsert(insert: sqlite.Insert | postgresql.Insert) -> Executable:
-    """An insert that takes the place of what is there."""
+@cache
+def _upsert(backend: Backend) -> Executable:
+    """An insert that takes the place of what is there; one for all, so that writes share it."""
+    insert = backend.insert(outcomes)
     changed = {"value": insert.excluded.value, "at": insert.excluded.at}
-    return insert.on_conflict_do_update(index_elements=["decision_id", "metric"], set_=changed)
-
-
-UPSERTS = {
-    "sqlite": _upsert(sqlite.insert(outcomes)),
-    "postgresql": _upsert(postgresql.insert(outcomes)),
-}
+    statement: Executable = insert.on_conflict_do_update(
+        index_elements=["decision_id", "metric"], set_=changed
+    )
+    return statement
 
 
 @router.post("/outcomes", response_model=OutcomesAnswer, responses=responses(404))
@@ -70,7 +70,7 @@ async def report_outcomes(request: Request, batch: OutcomeBatch) -> OutcomesAnsw
         {"decision_id": decision_id, "metric": metric, "value": value, "at": at}
         for (decision_id, metric), value in newest.items()
     ]
-    statement = UPSERTS[service.database.url.get_backend_name()]
+    statement = _upsert(service.database.backend)
     try:
         await written(service.writer.insert([(statement, rows)]))
     except IntegrityError as error:

@@ -1,4 +1,7 @@
-"""Connections to SQLite, the embedded default, and to PostgreSQL, by one URL."""
+"""Connections to a database by its URL: SQLite, the embedded default, PostgreSQL, or one of a line.
+
+To add a backend: a file with a `Backend` and a line in `BACKENDS`.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,58 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-BUSY_SECONDS = 5  # how long SQLite waits for another process
+from doseforest.base.late import late
+
 READERS = 4  # connections of one process that read
 FILE = "file"  # where a connection of the writer keeps which file it has open
-KINDS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
+HERE = "doseforest.pricing.service.storage"
+BACKENDS: dict[str, Backend | str] = {  # by the scheme of a URL; places of what needs an extra
+    "sqlite": f"{HERE}.sqlite:BACKEND",
+    "postgresql": f"{HERE}.postgres:BACKEND",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What one kind of database does its own way.
+
+    Parameters
+    ----------
+    driver : str
+        Dialect and driver of SQLAlchemy.
+    open : callable
+        From a URL, and the seconds after which a silent server counts as gone, to a `Database`.
+    insert : callable
+        The insert of its SQL that knows ``on_conflict_do_update``, of a table.
+    check : callable
+        Raises ValueError for a URL that it cannot serve.
+    lock : str, optional
+        Statement that makes two services that start at once upgrade one after the other.
+    snapshot : str, optional
+        Isolation level in which a transaction sees one moment, if its transactions do not anyway.
+    restored : callable, optional
+        Called with a connection and each table that a backup has filled.
+    """
+
+    driver: str
+    open: Callable[[URL, float | None], Database]
+    insert: Callable[[Table], Any]
+    check: Callable[[URL], None] = lambda url: None
+    lock: str | None = None
+    snapshot: str | None = None
+    restored: Callable[[Connection, Table], None] | None = None
+
+
+def backend_of(scheme: str) -> Backend:
+    """The backend of a scheme."""
+    line = BACKENDS[scheme]
+    backend: Backend = late(line) if isinstance(line, str) else line
+    return backend
 
 
 class StorageUnavailableError(Exception):
@@ -28,6 +73,7 @@ class Database:
     """One database: an engine to read, one to write, and where an embedded one lives."""
 
     url: URL
+    backend: Backend
     reading: Engine
     writing: Engine
     file: Path | None  # of SQLite
@@ -58,7 +104,7 @@ class Database:
         self.writing.dispose()
 
     def _require(self, identity: tuple[int, int] | None) -> None:
-        if self.file is not None and _identity(self.file) != identity:
+        if self.file is not None and identity_of(self.file) != identity:
             raise StorageUnavailableError("The file of the database is gone or was replaced.")
 
 
@@ -80,19 +126,17 @@ def open_database(url: str, *, patience: float | None = None) -> Database:
     ValueError: The 'database' parameter must be a URL that begins with sqlite: or postgresql:.
     Got one that begins with mysql: instead.
     """
-    parsed = parsed_url(url)
-    if parsed.get_backend_name() == "postgresql":
-        from doseforest.pricing.service.storage.postgres import (
-            postgres_engine,  # needs its own extra
-        )
-
-        reading = postgres_engine(parsed, READERS, patience)
-        return Database(parsed, reading, postgres_engine(parsed, 1, patience), None, [])
-    return _sqlite(parsed)
+    parsed, backend = _parsed(url)
+    return backend.open(parsed, patience)
 
 
 def parsed_url(url: str) -> URL:
-    """A URL with its driver, checked; errors do not show it, as it may hold a password."""
+    """A URL with its driver, checked."""
+    return _parsed(url)[0]
+
+
+def _parsed(url: str) -> tuple[URL, Backend]:
+    """A URL with its driver, and its backend; errors do not show it: it may hold a password."""
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -100,18 +144,15 @@ def parsed_url(url: str) -> URL:
             "The 'database' parameter must be a URL such as sqlite:///decisions.sqlite or "
             "postgresql://user:password@host/name. Got something else instead."
         ) from None
-    backend = parsed.get_backend_name()
-    if backend not in KINDS:
+    scheme = parsed.get_backend_name()
+    if scheme not in BACKENDS:
         raise ValueError(
-            "The 'database' parameter must be a URL that begins with sqlite: or postgresql:. "
-            f"Got one that begins with {backend}: instead."
+            "The 'database' parameter must be a URL that begins with "
+            f"{': or '.join(BACKENDS)}:. Got one that begins with {scheme}: instead."
         )
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise ValueError(
-            "The 'database' parameter must name a file: what is kept in memory is not kept. "
-            f"Got {url!r} instead."
-        )
-    return parsed.set(drivername=KINDS[backend])
+    backend = backend_of(scheme)
+    backend.check(parsed)
+    return parsed.set(drivername=backend.driver), backend
 
 
 def sqlite_url(file: Path) -> str:
@@ -126,52 +167,8 @@ def create_file(database: Database) -> None:
         os.close(os.open(database.file, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
-def _sqlite(url: URL) -> Database:
-    file = Path(str(url.database)).absolute()
-    # mode=rw: a file that vanished is an error, not a new and empty database
-    plain = URL.create(
-        KINDS["sqlite"], database=f"file:{quote(str(file))}", query={"mode": "rw", "uri": "true"}
-    )
-    options: dict[str, Any] = {"connect_args": {"check_same_thread": False}}
-    reading = create_engine(plain, pool_size=READERS, **options)
-    writing = create_engine(plain, pool_size=1, **options)
-    opened: list[tuple[int, int] | None] = []
-    event.listen(reading, "connect", _prepare(("PRAGMA query_only=ON",)))
-    event.listen(reading, "begin", _beginner("BEGIN"))
-    durable = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON")
-    event.listen(writing, "connect", _prepare(durable))
-    event.listen(writing, "connect", _remember(file, opened))
-    # Immediate: to wait for another process is possible at the beginning of a transaction alone.
-    event.listen(writing, "begin", _beginner("BEGIN IMMEDIATE"))
-    return Database(url, reading, writing, file, opened)
-
-
-def _prepare(pragmas: tuple[str, ...]) -> Callable[[Any, Any], None]:
-    def prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # we begin transactions, not the driver
-        connection.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}")
-        for pragma in pragmas:
-            connection.execute(pragma)
-
-    return prepare
-
-
-def _remember(file: Path, opened: list[tuple[int, int] | None]) -> Callable[[Any, Any], None]:
-    def remember(_: Any, record: Any) -> None:
-        record.info[FILE] = _identity(file)
-        opened[:] = [record.info[FILE]]
-
-    return remember
-
-
-def _beginner(statement: str) -> Callable[[Any], None]:
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql(statement)
-
-    return begin
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
+def identity_of(file: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, None where there is none."""
     try:
         found = os.stat(file)
     except OSError:

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select, text
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL
 
+from doseforest.pricing.service.storage.databases import READERS, Backend, Database
+
 CONNECT_SECONDS = 5
+UPGRADE_LOCK = 0x646F7365  # "dose": of two services that start at once one upgrades
 
 
 class ImpatientConnection(psycopg.Connection[Any]):
@@ -49,3 +53,33 @@ def _connecting(patience: float | None) -> Callable[..., ImpatientConnection]:
         return connection
 
     return connect
+
+
+def open_postgres(url: URL, patience: float | None) -> Database:
+    """One connection that writes, some that read."""
+    reading, writing = (postgres_engine(url, size, patience) for size in (READERS, 1))
+    return Database(url, BACKEND, reading, writing, None, [])
+
+
+def continue_numbers(connection: Connection, table: Table) -> None:
+    """PostgreSQL counts numbered keys on its own: it must go on after those that came in."""
+    key = table.autoincrement_column
+    if key is None:
+        return
+    found = connection.execute(
+        text("SELECT pg_get_serial_sequence(:table, :column)"),
+        {"table": table.name, "column": key.name},
+    ).scalar()
+    largest = connection.execute(select(func.max(key))).scalar()
+    if found is not None and largest is not None:
+        connection.execute(text("SELECT setval(:name, :value)"), {"name": found, "value": largest})
+
+
+BACKEND = Backend(
+    "postgresql+psycopg",
+    open_postgres,
+    postgresql.insert,
+    lock=f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})",
+    snapshot="REPEATABLE READ",
+    restored=continue_numbers,
+)

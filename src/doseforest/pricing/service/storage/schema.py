@@ -36,6 +36,7 @@ def upgrade(database: Database, target: str = "head") -> None:
     config = _config()
     with database.writing.begin() as connection:
         config.attributes["connection"] = connection
+        config.attributes["lock"] = database.backend.lock
         command.upgrade(config, target)
 
 

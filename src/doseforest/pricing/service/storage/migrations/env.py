@@ -5,11 +5,10 @@ from sqlalchemy import text
 
 from doseforest.pricing.service.storage.service_tables import metadata
 
-UPGRADE_LOCK = 0x646F7365  # "dose": of two services that start at once one upgrades
-
 connection = context.config.attributes["connection"]
-if connection.dialect.name == "postgresql":
-    connection.execute(text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
+lock = context.config.attributes["lock"]  # of two services that start at once one upgrades
+if lock is not None:
+    connection.execute(text(lock))
 context.configure(
     connection=connection,
     target_metadata=metadata,
