@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from doseforest import DistilledForest, EffectForest, Forest, ForestFileError, load_forest
+from doseforest import EffectForest, ForestFileError, load_forest
 from doseforest.base.container import read_container
+from doseforest.engine import Forest
+from doseforest.results import DistilledForest
 from forest_file_mutations import places
 
 SIZES = (1e-20, 1e20)  # of numbers that training gives; with others, answers may overflow

@@ -26,6 +26,7 @@ PACKAGES = (
     "doseforest",
     "doseforest.baselines",
     "doseforest.corrections",
+    "doseforest.results",
     "doseforest.datasets",
     "doseforest.doses",
     "doseforest.engine",

@@ -18,13 +18,7 @@ from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_limits
 
 from bench.golden import data
-from doseforest import (
-    CurveForest,
-    GeneralizedCausalForest,
-    SplitByRatios,
-    SplitByScores,
-    TreatmentGuard,
-)
+from doseforest import CurveForest, GeneralizedCausalForest
 from doseforest.baselines import (
     AverageCurve,
     KennedyCurve,
@@ -35,6 +29,7 @@ from doseforest.baselines import (
     random_forest,
 )
 from doseforest.corrections import Orthogonal
+from doseforest.engine import SplitByRatios, SplitByScores, TreatmentGuard
 from doseforest.evaluation import (
     budgeted_qini,
     effect_importance,

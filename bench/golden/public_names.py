@@ -45,10 +45,11 @@ def attributes(form: type) -> Iterator[str]:
 
 
 def exporting_packages() -> list[ModuleType]:
-    """The package and all subpackages that have ``__all__``, by name; no module inside them."""
+    """Packages that have ``__all__``, and modules right under the first, by name."""
     found = [doseforest]
     for own in pkgutil.walk_packages(doseforest.__path__, "doseforest."):
-        if own.ispkg and not any(part.startswith("_") for part in own.name.split(".")):
+        public = own.ispkg or own.name.count(".") == 1
+        if public and not any(part.startswith("_") for part in own.name.split(".")):
             module = importlib.import_module(own.name)
             if hasattr(module, "__all__"):
                 found.append(module)

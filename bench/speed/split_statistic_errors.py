@@ -23,12 +23,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.model_selection import KFold
 
 from bench.designs import DESIGNS
-from doseforest import CurveForest, SplitByMeanSlopes, SplitByRatioSlopes
+from doseforest import CurveForest
 from doseforest.base.dtypes import LEAF, FloatArray
 from doseforest.baselines import EconMLForest, LinearCausalForest
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
 from doseforest.doses.smoothing.kernel_weights import scaled_kernel
+from doseforest.engine import SplitByMeanSlopes, SplitByRatioSlopes
 from doseforest.evaluation.effect_errors import effect_errors
 
 RESULTS = Path(__file__).parents[1] / "results"

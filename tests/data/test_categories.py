@@ -10,10 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from doseforest import CurveForest, TreatmentGuard, load_forest
+from doseforest import CurveForest, load_forest
 from doseforest.base.dtypes import CATEGORICAL
 from doseforest.data.categories import CodedTable, learn_categories, recoded
 from doseforest.data.feature_table import ArrayTable, as_table, categories_of
+from doseforest.engine import TreatmentGuard
 from forests import assert_same_bits, single_tree
 
 RNG = np.random.default_rng(0)

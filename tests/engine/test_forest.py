@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from doseforest import CurveForest, RatioCurve, RidgeMoments
+from doseforest import CurveForest
 from doseforest.base.dtypes import LEAF, MISSING_LEFT
+from doseforest.engine import RatioCurve, RidgeMoments
 from forests import single_tree, wavy_data
 
 MODES = {

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doseforest import (
-    CurveForest,
+from doseforest import CurveForest, load_forest
+from doseforest.engine import (
     MeanCurve,
     RatioCurve,
     RidgeMoments,
@@ -21,7 +21,6 @@ from doseforest import (
     SplitByRatioSlopes,
     SplitByScores,
     TreatmentGuard,
-    load_forest,
 )
 from doseforest.engine.splits.distances import CURVE_DISTANCES
 from doseforest.estimator.corrections.moments import moment_channels

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doseforest import CurveForest, SplitByRatios, TreatmentGuard
+from doseforest import CurveForest
 from doseforest.base.dtypes import LEAF, MISSING_LEFT
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
 from doseforest.doses.smoothing.kernel_weights import effective_sample
+from doseforest.engine import SplitByRatios, TreatmentGuard
 from doseforest.engine.growth import local_engine
 from doseforest.engine.splits.distances import l2
 from forests import assert_same_bits, single_tree

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from doseforest import CurveForest, MeanCurve
+from doseforest import CurveForest
 from doseforest.data.checks import LARGEST_VALUE
+from doseforest.engine import MeanCurve
 from doseforest.engine.splits.distances import CURVE_DISTANCES, l1
 
 _RNG = np.random.default_rng(0)

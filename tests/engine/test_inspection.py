@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeRegressor
 
-from doseforest import CurveForest, Forest, MeanCurve, RatioCurve, load_forest
+from doseforest import CurveForest, load_forest
 from doseforest.base.dtypes import LEAF, MISSING_LEFT, NODE_DTYPE
 from doseforest.data.sampling import SamplingPlan
+from doseforest.engine import Forest, MeanCurve, RatioCurve
 from doseforest.engine.look_inside.tree_view import view_tree
 from doseforest.report.tree_plot import box_centres
 from forests import single_tree, wavy_data

@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from doseforest import SplitByRatios, SplitByRatioSlopes, SplitByScores, _core
+from doseforest import _core
 from doseforest.base.dtypes import set_words
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
+from doseforest.engine import SplitByRatios, SplitByRatioSlopes, SplitByScores
 from doseforest.engine.growth.frontier import Splits
 from doseforest.engine.growth.grower import StopRules
 from doseforest.engine.splits.distances import CURVE_DISTANCES

@@ -7,17 +7,16 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from doseforest import (
-    CurveForest,
+from doseforest import CurveForest, _core
+from doseforest.data.feature_table import ArrayTable
+from doseforest.doses.smoothing.kernel_channels import kernel_channels
+from doseforest.engine import (
     SplitByMeanSlopes,
     SplitByRatios,
     SplitByRatioSlopes,
     SplitByScores,
     TreatmentGuard,
-    _core,
 )
-from doseforest.data.feature_table import ArrayTable
-from doseforest.doses.smoothing.kernel_channels import kernel_channels
 from doseforest.engine.growth import local_engine, memory
 from doseforest.estimator.corrections.moments import moment_channels
 from forests import assert_same_bits, single_tree, wavy_data

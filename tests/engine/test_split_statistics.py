@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doseforest import (
-    CurveForest,
+from doseforest import CurveForest
+from doseforest.base.dtypes import LEAF
+from doseforest.doses.smoothing.boundary import normalised_kernel
+from doseforest.doses.smoothing.kernel_channels import kernel_channels
+from doseforest.doses.smoothing.kernel_weights import scaled_kernel
+from doseforest.engine import (
     RatioCurve,
     RidgeMoments,
     SplitByMeans,
@@ -19,10 +23,6 @@ from doseforest import (
     SplitByRatioSlopes,
     SplitByScores,
 )
-from doseforest.base.dtypes import LEAF
-from doseforest.doses.smoothing.boundary import normalised_kernel
-from doseforest.doses.smoothing.kernel_channels import kernel_channels
-from doseforest.doses.smoothing.kernel_weights import scaled_kernel
 from doseforest.engine.splits.distances import CURVE_DISTANCES, trapezoid_weights
 from doseforest.engine.splits.mean_splits import curve_slopes
 from doseforest.estimator.corrections.moments import moment_channels

@@ -6,19 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from doseforest import (
-    CurveForest,
-    ForestFileError,
-    SplitByScores,
-    TreatmentGuard,
-    _core,
-    load_forest,
-)
+from doseforest import CurveForest, ForestFileError, _core, load_forest
 from doseforest.base.container import read_container, write_container
 from doseforest.data.binning import MAX_CATEGORIES, fit_bins
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_table import as_table
 from doseforest.data.sampling import SamplingPlan
+from doseforest.engine import SplitByScores, TreatmentGuard
 from doseforest.engine.growth.memory import memory_need
 from doseforest.engine.splits.distances import CURVE_DISTANCES
 from doseforest.estimator.corrections.moments import moment_channels

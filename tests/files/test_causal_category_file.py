@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from causal_tables import Blind, Table, small
-from doseforest import DistilledForest, EffectForest, ForestFileError, load_forest
+from doseforest import EffectForest, ForestFileError, load_forest
 from doseforest.base.container import Container, read_container
 from doseforest.estimator.corrections.stored_corrections import STORED_CORRECTIONS
 from doseforest.estimator.effect_forest import CorrectedOutcome
@@ -20,6 +20,7 @@ from doseforest.estimator.training_rows import check_training
 from doseforest.files import forest_file
 from doseforest.nuisance.outcome.boosting import BoostingRecipe, fit_boosting
 from doseforest.nuisance.outcome.encoded_models import EncodedFit, EncodedModel
+from doseforest.results import DistilledForest
 from recipes import recipe
 
 DATA = Table(n=200, n_levels=30)

@@ -17,7 +17,6 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import (
     CurveForest,
-    DistilledForest,
     EffectForest,
     ForestFileError,
     GeneralizedCausalForest,
@@ -34,6 +33,7 @@ from doseforest.estimator.corrections.shape_stack import ShapeStack
 from doseforest.estimator.corrections.stored_corrections import STORED_CORRECTIONS
 from doseforest.estimator.effect_forest import CorrectedOutcome, NoCorrection
 from doseforest.files import forest_file
+from doseforest.results import DistilledForest
 from recipes import recipe
 
 STORED = Path(__file__).parents[1] / "stored_forests"

@@ -10,18 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from doseforest import (
-    CurveForest,
-    EffectForest,
-    Forest,
-    ForestFileError,
-    MeanCurve,
-    RatioCurve,
-    RidgeMoments,
-    load_forest,
-)
+from doseforest import CurveForest, EffectForest, ForestFileError, load_forest
 from doseforest.base.container import read_container, write_container
 from doseforest.base.dtypes import CATEGORICAL, LEAF
+from doseforest.engine import Forest, MeanCurve, RatioCurve, RidgeMoments
 from doseforest.files import forest_file
 from forests import assert_same_bits, wavy_data
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import forest_file_check
-from doseforest import Forest, ForestFileError, load_forest
+from doseforest import ForestFileError, load_forest
+from doseforest.engine import Forest
 from forest_file_check import InsaneForestError, check_file
 from forest_file_mutations import Parts, crossed, mutated, sealed, take_apart
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from doseforest import CurveForest, SplitByRatios, SplitByScores
+from doseforest import CurveForest
 from doseforest.data.binning import fit_bins
 from doseforest.data.exact_grid import exact_channels
 from doseforest.data.feature_table import categories_of, category_marks
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
+from doseforest.engine import SplitByRatios, SplitByScores
 from doseforest.engine.growth.grower import StopRules
 from doseforest.engine.growth.growth_inputs import check_inputs
 from doseforest.engine.growth.node_table import NodeTable

@@ -11,15 +11,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from doseforest import (
-    CurveForest,
-    EffectForest,
-    GeneralizedCausalForest,
-    RatioCurve,
-    RidgeMoments,
-)
+from doseforest import CurveForest, EffectForest, GeneralizedCausalForest
 from doseforest.corrections import Orthogonal, PublishedKernel
 from doseforest.doses.vectors import vectors
+from doseforest.engine import RatioCurve, RidgeMoments
 from doseforest.estimator.bags import growing_bags
 from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
 from doseforest.estimator.effect_forest import CorrectedOutcome

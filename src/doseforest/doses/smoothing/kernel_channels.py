@@ -55,7 +55,8 @@ def kernel_channels(
     --------
     Leaves that average outcomes at each dose, as the paper's Algorithm 1 prints:
 
-    >>> from doseforest import CurveForest, RatioCurve
+    >>> from doseforest import CurveForest
+    >>> from doseforest.engine import RatioCurve
     >>> dose, y = np.tile([0.0, 1.0], 50), np.tile([3.0, 5.0], 50)
     >>> channels = kernel_channels(dose, y, [0.0, 1.0], 1.0, "exact")
     >>> forest = CurveForest(n_trees=10, leaf_curve=RatioCurve(), random_state=0)
