@@ -2,10 +2,11 @@
 
 Usage: python tools/check_reference.py
 
-Public are the names in ``__all__`` of the packages below, the accessors of those classes, and the
-methods and properties of all of them, those of our base classes included. numpydoc reads the
-docstrings and has the rules. Two are wider here: a field of a dataclass may stand under Attributes,
-and a method that fulfils a public protocol, or overrides one of a base class, is documented there.
+Public are the names in ``__all__`` of doseforest and of what lies directly in it or in its pricing,
+the accessors of those classes, and the methods and properties of all of them, those of our base
+classes included. numpydoc reads the docstrings and has the rules. Two are wider here: a field of a
+dataclass may stand under Attributes, and a method that fulfils a public protocol, or overrides one
+of a base class, is documented there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 from numpydoc.docscrape import get_doc_object
@@ -22,21 +25,7 @@ from numpydoc.validate import Validator, error, validate
 
 from doseforest.base.accessors import Accessor
 
-PACKAGES = (
-    "doseforest",
-    "doseforest.baselines",
-    "doseforest.corrections",
-    "doseforest.results",
-    "doseforest.datasets",
-    "doseforest.doses",
-    "doseforest.engine",
-    "doseforest.evaluation",
-    "doseforest.policy",
-    "doseforest.pricing.experiments",
-    "doseforest.pricing.market",
-    "doseforest.pricing.pipeline",
-    "doseforest.spark",
-)
+PARENTS = ("doseforest", "doseforest.pricing")
 RULES = {
     "GL06",  # a section that numpydoc does not know
     "GL07",  # sections in another order than numpydoc's
@@ -83,16 +72,24 @@ class ReferenceValidator(Validator):  # type: ignore[misc]
         return mismatches
 
 
+def public_modules() -> Iterator[ModuleType]:
+    """doseforest, and packages and modules below it that say which of their names are public."""
+    for parent in map(import_module, PARENTS):
+        children = [f"{parent.__name__}.{child.name}" for child in iter_modules(parent.__path__)]
+        for module in (parent, *map(import_module, children)):
+            if hasattr(module, "__all__"):
+                yield module
+
+
 def public_names() -> Iterator[tuple[str, Any]]:
     """Place and object of every public class and function, once."""
     seen = set()
-    for package in PACKAGES:
-        module = import_module(package)
+    for module in public_modules():
         for name in module.__all__:
             try:
                 value = getattr(module, name)
             except ImportError as missing:  # PySpark
-                print(f"not checked: {package}.{name}: {missing}")
+                print(f"not checked: {module.__name__}.{name}: {missing}")
                 continue
             for named in (value, *accessors(value)):
                 documented = inspect.isclass(named) or inspect.isfunction(named)
