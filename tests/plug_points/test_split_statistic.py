@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from doseforest import CurveForest, GeneralizedCausalForest, load_forest
+from doseforest.corrections import PublishedKernel, Stabilized
 from doseforest.data.exact_grid import exact_channels
 from doseforest.engine.splits.split_registry import SPLIT_STATISTICS
-from doseforest.estimator.corrections import stabilized_kernels
 
 
 class SplitBySpreads:
@@ -106,26 +107,23 @@ def test_categories_are_split_by_it_too():
     assert leaves[2] == leaves[3]
 
 
-def test_forests_of_a_kernel_correction_grow_by_it(monkeypatch):
+@pytest.mark.parametrize("correction", [Stabilized, PublishedKernel])
+def test_forests_of_a_kernel_correction_grow_by_it(correction, monkeypatch):
     rng = np.random.default_rng(0)
     x, dose = rng.normal(size=(240, 2)), rng.uniform(0, 4, size=240)
-    y = x[:, 0] + dose * x[:, 1] + rng.normal(size=240)
-    seen = []
-    grow = stabilized_kernels.grow_curves
+    y = 4 * dose * (x[:, 1] > 0) + rng.normal(size=240)  # a line of both is far off
 
-    def watched(rows, curves, leaves, grid, settings, leaf_size):
-        growth = replace(settings.growth, statistic=SplitBySpreads())
-        forest = grow(rows, curves, leaves, grid, replace(settings, growth=growth), leaf_size)
-        seen.append(forest)
-        return forest
+    def answers(statistic):
+        forest = GeneralizedCausalForest(
+            40, correction=correction(statistic=statistic), outcome_model=LinearRegression(),
+            density="gaussian", baseline=1.0, random_state=0,
+        )  # fmt: skip
+        return forest.fit(x, y, treatment=dose).effect(x, 3.0)
 
-    monkeypatch.setattr(stabilized_kernels, "grow_curves", watched)
-    forest = GeneralizedCausalForest(
-        40, correction="stabilized", outcome_model="core", density="none", baseline=1.0
-    )
-    forest.fit(x, y, treatment=dose)
-    assert len(seen) == 3  # leaf sizes
-    assert seen[0].forest.n_leaves > seen[0].forest.n_trees  # it has splits
+    by_object = answers(SplitBySpreads())
+    assert not np.array_equal(by_object, answers(None))
+    monkeypatch.setitem(SPLIT_STATISTICS, "spreads", SplitBySpreads)
+    np.testing.assert_array_equal(answers("spreads"), by_object)
 
 
 def test_a_cluster_has_no_parameter_for_it():

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.registered_names import NameIn
 from doseforest.engine.splits.distances import CURVE_DISTANCES, DistanceFunction
+from doseforest.engine.splits.split_registry import SPLIT_STATISTICS, split_recipe
+from doseforest.engine.splits.split_statistics import SplitRecipe
 from doseforest.estimator.chosen_bandwidths import BANDWIDTH_RULES, choose_bandwidth
 from doseforest.estimator.corrections.correction_recipe import (
     CorrectionRecipe,
@@ -32,6 +34,15 @@ if TYPE_CHECKING:
 
 BANDWIDTHS = [Interval(Real, 0, None, closed="neither"), StrOptions(set(BANDWIDTH_RULES)), None]
 DISTANCES = [NameIn(CURVE_DISTANCES), callable]
+GROWTH_RULES: dict[str, list[Any]] = {
+    "bandwidth": BANDWIDTHS,
+    "distance": DISTANCES,
+    "statistic": [
+        NameIn(SPLIT_STATISTICS),
+        HasMethods(["n_doses", "point_weights", "lay_out"]),
+        None,
+    ],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,9 @@ class Stabilized(CorrectionRecipe):
         dose: that flattens what is corrected.
     distance : str or callable, default="l2"
         Distance between curves that splits go by, see `doseforest.engine`.
+    statistic : SplitRecipe or str, optional
+        What children are compared by, as of `CurveForest`; by default mean curves. Take
+        "mean_slopes" where the curves of units differ in level more than in shape.
 
     Examples
     --------
@@ -57,13 +71,13 @@ class Stabilized(CorrectionRecipe):
     leaf_sizes: Sequence[int] = LEAF_SIZES
     bandwidth: float | str | None = None
     distance: str | DistanceFunction = "l2"
+    statistic: SplitRecipe | str | None = None
 
     name: ClassVar[str] = "stabilized"
 
     def __post_init__(self) -> None:
         take_sizes(self)
-        rules = {"leaf_sizes": ["array-like"], "bandwidth": BANDWIDTHS, "distance": DISTANCES}
-        check_fields(self, rules)
+        check_fields(self, {"leaf_sizes": ["array-like"], **GROWTH_RULES})
 
     @property
     def n_sizes(self) -> int:
@@ -99,6 +113,9 @@ class PublishedKernel(CorrectionRecipe):
         Of unit curves; by default the rule of thumb.
     distance : str or callable, default="l2"
         Distance between curves that splits go by, see `doseforest.engine`.
+    statistic : SplitRecipe or str, optional
+        What children are compared by, as of `CurveForest`; by default mean curves. Take
+        "mean_slopes" where the curves of units differ in level more than in shape.
 
     Examples
     --------
@@ -109,14 +126,14 @@ class PublishedKernel(CorrectionRecipe):
     leaf_size: int = 20
     bandwidth: float | str | None = None
     distance: str | DistanceFunction = "l2"
+    statistic: SplitRecipe | str | None = None
 
     name: ClassVar[str] = "kernel"
     divides_by_density: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         take_size(self)
-        rules = {"leaf_size": [Real], "bandwidth": BANDWIDTHS, "distance": DISTANCES}
-        check_fields(self, rules)
+        check_fields(self, {"leaf_size": [Real], **GROWTH_RULES})
 
     def n_forests(self, plan: FitPlan) -> int:
         """One."""
@@ -146,12 +163,15 @@ def _arguments(
     bandwidth = None
     if smooth and recipe.bandwidth is not None:
         bandwidth = choose_bandwidth(recipe.bandwidth, rows, smoothed, kernel, degree=degree)
+    growth = plan.growth
+    if recipe.statistic is not None:
+        growth = replace(growth, statistic=split_recipe(recipe.statistic))
     settings = KernelSettings(
         kernel=kernel,
         bandwidth=bandwidth,
         leaf_sizes=leaf_sizes,
         distance=recipe.distance,  # type: ignore[arg-type]
-        growth=plan.growth,
+        growth=growth,
         seed=plan.seed,
     )
     return {
