@@ -33,6 +33,10 @@ class UnseenTrees:
         """Leaf channels averaged over the trees that have not seen a row."""
         return self.forest.average_oob(X, row_ids=self.row_ids, n_jobs=n_jobs)
 
+    def average_codes(self, X: FloatArray, n_threads: int) -> FloatArray:
+        """The same of checked rows."""
+        return self.average(X, n_jobs=n_threads)
+
     def predict(self, X: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
         """Curves from the trees that have not seen a row."""
         return self.forest.predict_oob(X, row_ids=self.row_ids, n_jobs=n_jobs)
