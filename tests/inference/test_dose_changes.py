@@ -223,7 +223,7 @@ def test_residuals_alone_find_derivative_and_shift(blind):
 
 
 def test_standard_errors_know_what_pairs_of_units_add(blind):
-    changes, scores = blind._changes(), blind._slope_scores()
+    changes, scores = blind._fitted.changes, blind._fitted.changes.slopes()
     alone = np.stack(
         [replace(changes, draws=(own,)).scores(scores.contrast).values for own in changes.draws]
     )
@@ -305,7 +305,7 @@ def test_known_densities_are_used():
     forest = plain_forest(density=lambda X, doses: np.full(doses.shape, 0.5), baseline=1.0)
     forest.fit(x, dose + x[:, 0], treatment=dose)
     assert forest.average.shift_effect(0.3, at_edge="stay").representer == "known density"
-    assert forest._slope_scores().pair_variance == (0.0, np.inf)  # without folds
+    assert forest._fitted.changes.slopes().pair_variance == (0.0, np.inf)  # without folds
     assert forest.average.shift_effect(0.3).representer == "known density and regression"
     assert forest.average.derivative().representer == "known density"
     forest = plain_forest(density=np.full(300, 0.5), baseline=1.0)
@@ -416,7 +416,7 @@ def test_unfitted_forests_say_so():
 
     forest = GeneralizedCausalForest()
     for asked in (
-        forest.average.derivative,
+        lambda: forest.average.derivative(),
         lambda: forest.average.shift_effect(1.0),
         lambda: forest.average.partial_effect(0.0, 1.0),
         lambda: forest.average.best_linear_projection(dose=1.0),
