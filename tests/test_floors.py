@@ -47,3 +47,15 @@ def test_no_class_has_the_name_of_another():
         for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), flags=re.MULTILINE)
     )
     assert not [name for name, times in names.items() if times > 1]
+
+
+def test_no_name_of_a_package_is_hidden_by_a_module_of_it():
+    hidden = []
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            modules = {own.stem for own in path.parent.iterdir() if own.name != path.name}
+            homes = re.findall(
+                r'^    "(\w+)": (?:"[\w.]+"|_\w+ \+ "\w+"),$', path.read_text("utf-8"), re.MULTILINE
+            )
+            hidden += [(path, name) for name in homes if name in modules]
+    assert not hidden

@@ -8,8 +8,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_predict
 
-from doseforest import CurveForest
 from doseforest.baselines import LinearCausalForest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.engine.growth.binned_rows import bin_array
 
 
 def two_groups(n, seed=0):
@@ -71,14 +72,14 @@ def test_one_leaf_is_one_line(rows):
 
 def test_residuals_are_out_of_bag_by_default(model, rows):
     X, dose, y, _ = rows
-    for residual, values, seed in (
+    for residual, values, stage in (
         (model.residuals_.outcome, y, 1),
         (model.residuals_.dose, dose, 2),
     ):
-        forest = CurveForest(
-            100, min_node_size=5, min_child_fraction=0.05, n_jobs=1, random_state=seed
-        ).fit(X, values)
-        np.testing.assert_array_equal(residual, values - forest.predict_oob(X))
+        binned = bin_array(X, n_threads=1)
+        grown = grow_forest(binned, values[:, None], model._growth(X.shape[1], stage))
+        np.testing.assert_array_equal(residual, values - grown.predict_oob(binned.table)[:, 0])
+        assert not np.allclose(residual, values - grown.forest.predict(X)[:, 0], atol=0.1)
 
 
 def test_residuals_of_given_regressors_are_out_of_fold(rows):

@@ -41,6 +41,6 @@ def test_effects_that_differ_by_category_are_found(model):
         dropped.append(error(x, **rest))
     # Without the category an error is the slopes' own deviation, about 1.
     assert np.mean(found) < 0.4 * np.mean(dropped)
-    # Over these draws, errors of least squares with the right indicators, which nothing can beat,
-    # were lower by 1, 0 and 14 %.
-    assert np.mean(found) < 1.1 * np.mean(by_hand)
+    # Over six draws the error with categories was .91 to 1.35 of that with the right indicators,
+    # which nothing can beat, and 1.07 of it on average.
+    assert np.mean(found) < 1.25 * np.mean(by_hand)

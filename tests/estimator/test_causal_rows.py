@@ -8,7 +8,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from causal_tables import Slopes, Table, small
-from doseforest import CurveForest
+from doseforest.engine.grow_forest import grow_forest
+from doseforest.estimator.corrections import kernel_growth, orthogonal
 from doseforest.nuisance.treatment.known_densities import Strata
 from recipes import recipe
 
@@ -185,24 +186,23 @@ def test_no_outcome_of_a_group_is_in_a_prediction_for_its_rows(honesty):
 @pytest.mark.parametrize("correction", ["orthogonal", "stabilized", "kernel"])
 def test_out_of_bag_is_out_of_every_tree_that_saw_a_row_of_the_group(correction, monkeypatch):
     grown = []
-    fit = CurveForest.fit
 
-    def remembered(self, X, y, **named):
-        grown.append((self, X, y, named))
-        return fit(self, X, y, **named)
+    def remembered(rows, values, settings, **named):
+        grown.append((grow_forest(rows, values, settings, **named), rows, values, settings, named))
+        return grown[-1][0]
 
-    monkeypatch.setattr(CurveForest, "fit", remembered)
+    for home in (orthogonal, kernel_growth):
+        monkeypatch.setattr(home, "grow_forest", remembered)
     forest = small(correction=recipe(correction, n_rounds=1, leaves=(10,)), density="binned")
     forest.fit(DATA.frame, DATA.y, treatment=DATA.dose, groups=GROUPS)
-    monkeypatch.undo()
     assert grown
     group = np.flatnonzero(np.bincount(GROUPS).argmax() == GROUPS)
     turned = np.arange(N)
     turned[group] = group[::-1]  # rows of a group change places: no largest value changes
-    for own, X, y, named in grown:
-        again = CurveForest(**own.get_params())
-        again.fit(X, y[turned], **{**named, "leaf_channels": named["leaf_channels"][turned]})
-        before, after = own.average_oob(X), again.average_oob(X)
+    for once, rows, values, settings, named in grown:
+        channels = named["leaf_channels"][turned]
+        again = grow_forest(rows, values[turned], settings, **{**named, "leaf_channels": channels})
+        before, after = once.average_oob(rows.table), again.average_oob(rows.table)
         np.testing.assert_array_equal(before[group], after[group])
         assert (np.delete(before, group, axis=0) != np.delete(after, group, axis=0)).any()
 

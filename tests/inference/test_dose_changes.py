@@ -26,7 +26,7 @@ from doseforest.inference.changes.pairs import pair_variance
 from doseforest.inference.changes.representers import known_part
 from doseforest.inference.changes.riesz import fit_riesz_terms, representer
 from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
-from doseforest.nuisance.treatment.dose_support import dose_support
+from doseforest.nuisance.treatment.treatment_support import dose_support
 from recipes import recipe
 
 TEN = DoseRange(0.0, 10.0)
@@ -58,7 +58,7 @@ def confounded_rows(n, seed=0):
 def blind():
     """A forest whose outcome model knows nothing: every answer is in the residuals."""
     x, dose, y = confounded_rows(1500)
-    return plain_forest(DummyRegressor()).fit(x, y, treatment=dose)
+    return plain_forest(DummyRegressor(), random_state=1).fit(x, y, treatment=dose)
 
 
 @pytest.fixture(scope="module")

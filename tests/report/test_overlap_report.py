@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
 from doseforest.estimator.unit_support import supported
-from doseforest.nuisance.treatment.dose_support import DoseSupport
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 from doseforest.report.covariate_balance import covariate_balance
 from doseforest.report.overlap_measures import weight_spread, weighted_quantiles

@@ -13,7 +13,7 @@ from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.unit_support import OverlapWarning, supported
-from doseforest.nuisance.treatment.dose_support import dose_support
+from doseforest.nuisance.treatment.treatment_support import dose_support
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 from doseforest.report.covariate_balance import covariate_balance
 from doseforest.report.overlap_measures import variance_ratios, weight_spread

@@ -32,11 +32,15 @@ from doseforest.nuisance.treatment.conditional_density import (
     cross_fit_density,
 )
 from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support, support_within
+from doseforest.nuisance.treatment.known_assignments import KnownRows
 from doseforest.nuisance.treatment.known_densities import known_rows
-from doseforest.nuisance.treatment.known_rows import KnownRows
 from doseforest.nuisance.treatment.location_scale import LocationScale
 from doseforest.nuisance.treatment.marginal import marginal_density
+from doseforest.nuisance.treatment.treatment_support import (
+    DoseSupport,
+    dose_support,
+    support_within,
+)
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 
 FEWEST_BESIDE = 10  # doses beside point masses, below which they have no density

@@ -18,7 +18,7 @@ from doseforest.estimator.trained_parts import TrainedPart
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.unit_support import supported
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
-from doseforest.nuisance.treatment.dose_support import DoseSupport
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.vectors import dose_text
 from doseforest.nuisance.treatment.chained import ChainedDensity, along_chain
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
-from doseforest.nuisance.treatment.dose_support import DoseSupport
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 
 SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
 FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out

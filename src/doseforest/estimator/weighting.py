@@ -20,7 +20,6 @@ from doseforest.nuisance.encoding.category_encoding import fit_encoder
 from doseforest.nuisance.treatment.chained import any_learner
 from doseforest.nuisance.treatment.conditional_density import RowDensities, cross_fit_density
 from doseforest.nuisance.treatment.density_registry import DENSITIES, density_learner, is_estimated
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.encoded_densities import (
     encoded_table,
     in_own_numbers,
@@ -28,6 +27,7 @@ from doseforest.nuisance.treatment.encoded_densities import (
     with_categories,
 )
 from doseforest.nuisance.treatment.known_densities import Strata
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 from doseforest.nuisance.treatment.weight_choice import AUTO, WeightChoice, choose_weights
 

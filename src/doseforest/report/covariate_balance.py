@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.row_blocks import Sums
 from doseforest.engine.look_inside.node_names import feature_label
-from doseforest.nuisance.treatment.dose_support import DoseSupport
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 
 
 @dataclass(frozen=True, slots=True, eq=False)

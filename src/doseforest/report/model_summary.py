@@ -16,7 +16,7 @@ from doseforest.estimator.averages.averaging import Averager
 from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import is_binary
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.report.dose_axes import DoseAxes, fitted_axes
 from doseforest.report.doses_shown import MOST_LEVELS, few_doses
 from doseforest.report.overlap_report import OverlapReport, report_overlap

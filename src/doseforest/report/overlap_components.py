@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.vectors import components, dose_columns, vectors
 from doseforest.estimator.unit_support import within
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.report.covariate_balance import Balance, correlation_balance, covariate_balance
 from doseforest.report.dose_axes import DoseAxes
 from doseforest.report.overlap_measures import variance_ratios

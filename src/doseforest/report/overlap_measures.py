@@ -8,7 +8,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
-from doseforest.nuisance.treatment.dose_support import DoseSupport, quadrature_grid
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, quadrature_grid
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BLOCK_ROWS = 8192

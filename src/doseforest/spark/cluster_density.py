@@ -16,7 +16,6 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.data.binning import sampled_ids
 from doseforest.data.row_blocks import RowBlock
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.location_scale import (
     LocationScaleDensity,
     ResidualDensity,
@@ -24,6 +23,7 @@ from doseforest.nuisance.treatment.location_scale import (
     scale_of,
 )
 from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import ForestWork

@@ -19,8 +19,8 @@ from doseforest.estimator.unit_support import (
     warn_of_unsupported,
     within,
 )
-from doseforest.nuisance.treatment.dose_support import DoseSupport, quadrature_grid
 from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, quadrature_grid
 from doseforest.report.covariate_balance import BalanceColumns, DoseTargets, column_sums
 from doseforest.report.overlap_measures import (
     WeightSpread,

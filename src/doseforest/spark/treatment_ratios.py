@@ -11,8 +11,8 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.nuisance.treatment.dose_support import quadrature_grid
 from doseforest.nuisance.treatment.mixed import MixedDensity
+from doseforest.nuisance.treatment.treatment_support import quadrature_grid
 from doseforest.nuisance.treatment.treatment_weights import SLACK, read_density
 from doseforest.spark.cluster_density import TOLD
 from doseforest.spark.cluster_units import Units

@@ -39,8 +39,8 @@ from doseforest.inference.judgeable import require_out_of_bag
 from doseforest.inference.robust_regression import clusters_of
 from doseforest.nuisance.cross_fit import draw_folds
 from doseforest.nuisance.treatment.density_registry import is_estimated
-from doseforest.nuisance.treatment.dose_support import dose_support
 from doseforest.nuisance.treatment.encoded_densities import encoded_table
+from doseforest.nuisance.treatment.treatment_support import dose_support
 
 MOST_DRAWS, DRAWN_ROWS = 3, 100_000  # of folds; rows in all of them
 

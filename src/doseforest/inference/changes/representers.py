@@ -17,7 +17,7 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.inference.changes.dose_moves import Contrast, Move
 from doseforest.inference.changes.riesz import RieszTerms, representer
 from doseforest.nuisance.treatment.conditional_density import RowDensities
-from doseforest.nuisance.treatment.dose_support import DoseSupport
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 
 REGRESSION, KNOWN, MIXED = "regression", "known density", "known density and regression"
 
@@ -96,7 +96,7 @@ def known_part(
     --------
     >>> from types import SimpleNamespace
     >>> from doseforest.inference.changes.dose_moves import shift_contrast, shift_of
-    >>> from doseforest.nuisance.treatment.dose_support import dose_support
+    >>> from doseforest.nuisance.treatment.treatment_support import dose_support
     >>> from doseforest.doses.grids import DoseRange
     >>> dose = np.linspace(0.0, 1.0, 101)
     >>> flat = SimpleNamespace(out_of_fold=lambda X, doses: np.ones(doses.shape))

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
         cross_fit_density,
     )
     from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS, weigher
-    from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
     from doseforest.nuisance.treatment.forest_density import ForestDensity
     from doseforest.nuisance.treatment.gaussian import Gaussian
     from doseforest.nuisance.treatment.known_densities import Strata, known_rows
     from doseforest.nuisance.treatment.location_scale import LocationScale
     from doseforest.nuisance.treatment.marginal import MarginalDensity, marginal_density
+    from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
     from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights, stabilised_weights
     from doseforest.nuisance.treatment.weight_choice import WeightChoice, choose_weights
 
@@ -36,7 +36,7 @@ _HOMES = {
     "CrossFittedDensity": "doseforest.nuisance.treatment.conditional_density",
     "DENSITIES": "doseforest.nuisance.treatment.density_registry",
     "DensityLearner": "doseforest.nuisance.treatment.conditional_density",
-    "DoseSupport": "doseforest.nuisance.treatment.dose_support",
+    "DoseSupport": "doseforest.nuisance.treatment.treatment_support",
     "ForestDensity": "doseforest.nuisance.treatment.forest_density",
     "Gaussian": "doseforest.nuisance.treatment.gaussian",
     "LocationScale": "doseforest.nuisance.treatment.location_scale",
@@ -48,7 +48,7 @@ _HOMES = {
     "WeightChoice": "doseforest.nuisance.treatment.weight_choice",
     "choose_weights": "doseforest.nuisance.treatment.weight_choice",
     "cross_fit_density": "doseforest.nuisance.treatment.conditional_density",
-    "dose_support": "doseforest.nuisance.treatment.dose_support",
+    "dose_support": "doseforest.nuisance.treatment.treatment_support",
     "known_rows": "doseforest.nuisance.treatment.known_densities",
     "marginal_density": "doseforest.nuisance.treatment.marginal",
     "stabilised_weights": "doseforest.nuisance.treatment.treatment_weights",

@@ -11,7 +11,7 @@ import numpy as np
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.doses.vectors import components, dose_columns, is_record
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity, DensityLearner
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
 
 @dataclass(frozen=True, slots=True)

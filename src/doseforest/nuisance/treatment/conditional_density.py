@@ -10,7 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.vectors import dose_columns, is_record
 from doseforest.nuisance.cross_fit import FoldModels, cross_fit
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
 
 class ConditionalDensity(Protocol):

@@ -23,8 +23,8 @@ from doseforest.nuisance.treatment.density_registry import (
     density_weights,
     weigher,
 )
-from doseforest.nuisance.treatment.dose_support import DoseSupport
-from doseforest.nuisance.treatment.known_rows import DensityFunction
+from doseforest.nuisance.treatment.known_assignments import DensityFunction
+from doseforest.nuisance.treatment.treatment_support import DoseSupport
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
 
 

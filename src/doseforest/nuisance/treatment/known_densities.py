@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import as_labels, as_numbers, group_codes, missing_marks
-from doseforest.nuisance.treatment.dose_support import dose_support, support_within
-from doseforest.nuisance.treatment.known_rows import (
+from doseforest.nuisance.treatment.known_assignments import (
     FunctionRows,
     KnownDensity,
     KnownRows,
@@ -22,6 +21,7 @@ from doseforest.nuisance.treatment.known_rows import (
     strata_densities,
 )
 from doseforest.nuisance.treatment.marginal import marginal_density
+from doseforest.nuisance.treatment.treatment_support import dose_support, support_within
 
 SMALLEST_STRATUM = 10
 SLACK = 0.01  # how far from 1 the probabilities of a row may add up

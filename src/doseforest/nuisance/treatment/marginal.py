@@ -11,7 +11,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.nuisance.treatment.conditional_density import checked_dose_table
 from doseforest.nuisance.treatment.density_tables import TabulatedDensity, smoothed_density
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
 
 @dataclass(frozen=True, slots=True)

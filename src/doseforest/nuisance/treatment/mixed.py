@@ -12,8 +12,8 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.doses.grids import DoseRange
 from doseforest.nuisance.treatment.conditional_density import checked_dose_table
 from doseforest.nuisance.treatment.covariate_index import CovariateIndex, fit_covariate_index
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support
 from doseforest.nuisance.treatment.tied_classifier import Multinomial, fit_multinomial
+from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
 FEW_MASSES = 3  # up to this number each gets a boosted mean of its own
 

@@ -14,8 +14,12 @@ from doseforest.nuisance.treatment.conditional_density import (
     CrossFittedDensity,
     RowDensities,
 )
-from doseforest.nuisance.treatment.dose_support import DoseSupport, dose_support, quadrature_grid
 from doseforest.nuisance.treatment.marginal import marginal_density
+from doseforest.nuisance.treatment.treatment_support import (
+    DoseSupport,
+    dose_support,
+    quadrature_grid,
+)
 
 BLOCK_ROWS = 8192
 SLACK = 0.1  # how far from 1 the mean density may integrate over the observed doses

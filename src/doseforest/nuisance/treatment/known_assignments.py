@@ -21,12 +21,12 @@ from doseforest.nuisance.treatment.conditional_density import (
     CrossFittedDensity,
     checked_dose_table,
 )
-from doseforest.nuisance.treatment.dose_support import (
+from doseforest.nuisance.treatment.marginal import MarginalDensity, marginal_density
+from doseforest.nuisance.treatment.treatment_support import (
     DoseSupport,
     dose_support,
     quadrature_grid,
 )
-from doseforest.nuisance.treatment.marginal import MarginalDensity, marginal_density
 from doseforest.nuisance.treatment.treatment_weights import check_integral, mean_density
 
 DensityFunction = Callable[[FloatArray, FloatArray], FloatArray]
