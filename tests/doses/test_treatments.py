@@ -24,6 +24,7 @@ from doseforest.doses.bases.dose_basis import (
 )
 from doseforest.doses.bases.polynomials import orthonormal_recurrence, polynomials
 from doseforest.doses.bases.splines import cubic_spline, second_derivatives
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import (
     BaselineDose,
     BaselineWarning,
@@ -36,7 +37,6 @@ from doseforest.doses.grids import (
     point_masses,
     support,
 )
-from doseforest.doses.vectors import vectors
 from doseforest.engine.splits.distances import trapezoid_weights
 
 RANDOM = np.random.default_rng(0)
@@ -510,7 +510,7 @@ def test_an_unknown_kind_is_refused():
 def test_every_basis_of_the_table_works_without_arguments(name: str):
     dose = np.arange(50.0)
     if name in ("tensor", "arms"):
-        dose = vectors(np.column_stack([dose % 2, dose]))
+        dose = Doses.of_table(np.column_stack([dose % 2, dose])).values
     basis = BASES[name]().fit(dose)
     assert basis.evaluate(dose).shape == (50, basis.n_functions)
     assert basis.to_json()["kind"] in stored_bases()

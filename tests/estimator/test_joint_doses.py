@@ -17,11 +17,11 @@ from doseforest.doses.bases.arms import has_arms
 from doseforest.doses.bases.dose_basis import Arms, Tensor, basis_from_json, read_basis
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.dose_nodes import representative_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import BaselineWarning, DoseRange
 from doseforest.doses.joint_interpolation import joint_interpolated
 from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.doses.smoothing.product_kernels import product_kernel
-from doseforest.doses.vectors import components, grid_of, vectors
 from doseforest.nuisance.outcome.boosting import LINEAR_TREES, fit_boosting
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
 from doseforest.nuisance.treatment import LocationScale
@@ -48,8 +48,8 @@ def fitted(discounts):
 
 
 def test_tensor_functions_of_independent_uniform_doses_are_nearly_orthonormal():
-    basis = Tensor().fit(vectors(SQUARE))
-    values = basis.evaluate(vectors(SQUARE))
+    basis = Tensor().fit(Doses.of_table(SQUARE).values)
+    values = basis.evaluate(Doses.of_table(SQUARE).values)
     gram = values.T @ values / len(values)
     # Each part is orthonormal on the sample; products of independent parts up to sampling noise,
     # whose largest entries have standard deviations of about 3 / sqrt(600).
@@ -59,17 +59,17 @@ def test_tensor_functions_of_independent_uniform_doses_are_nearly_orthonormal():
 
 
 def test_products_of_levels_that_no_row_combines_are_left_out():
-    cells = vectors(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]] * 20))
+    cells = Doses.of_table(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]] * 20)).values
     assert Tensor().fit(cells).n_functions == 3
-    full = vectors(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 20))
+    full = Doses.of_table(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] * 20)).values
     assert Tensor().fit(full).n_functions == 4
 
 
 def test_an_arm_whose_dose_does_not_vary_has_an_indicator_alone():
     arm = np.repeat([0.0, 1.0, 2.0], 60)
     dose = np.concatenate([np.zeros(60), np.linspace(5, 30, 60), np.linspace(1, 2, 60)])
-    basis = Arms().fit(vectors(np.column_stack([arm, dose])))
-    values = basis.evaluate(vectors(np.column_stack([arm, dose])))
+    basis = Arms().fit(Doses.of_table(np.column_stack([arm, dose])).values)
+    values = basis.evaluate(Doses.of_table(np.column_stack([arm, dose])).values)
     assert basis.n_functions == 1 + 2 + 6 + 6
     assert not values[arm == 0, 1:].any()
     assert np.array_equal(values[:, 1], arm == 1)
@@ -78,15 +78,15 @@ def test_an_arm_whose_dose_does_not_vary_has_an_indicator_alone():
 def test_a_rare_level_does_not_make_arms():
     levels = np.append(np.arange(240) % 4, [7.0, 7.0, 7.0])
     doses = np.append(RNG.random(240), [0.1, 0.2, 0.3])
-    assert not has_arms(vectors(np.column_stack([levels, doses])))
+    assert not has_arms(Doses.of_table(np.column_stack([levels, doses])).values)
     arms = np.column_stack([np.arange(240) % 2, RNG.random(240) * (np.arange(240) % 2)])
-    assert has_arms(vectors(arms))
+    assert has_arms(Doses.of_table(arms).values)
 
 
 @pytest.mark.parametrize("recipe", [Tensor(), Arms()])
 def test_bases_come_back_from_plain_values(recipe):
     arm = np.repeat([0.0, 1.0], 60)
-    doses = vectors(np.column_stack([arm, np.where(arm == 0, 0.0, np.arange(120.0))]))
+    doses = Doses.of_table(np.column_stack([arm, np.where(arm == 0, 0.0, np.arange(120.0))])).values
     basis = recipe.fit(doses)
     again = basis_from_json(basis.to_json())
     assert np.array_equal(again.evaluate(doses), basis.evaluate(doses))
@@ -104,7 +104,7 @@ def test_bases_come_back_from_plain_values(recipe):
     ],
 )
 def test_a_forged_tensor_basis_is_refused(spoil):
-    plain = Tensor().fit(vectors(SQUARE)).to_json()
+    plain = Tensor().fit(Doses.of_table(SQUARE).values).to_json()
     spoil(plain := dict(plain))
     with pytest.raises((ForestFileError, AttributeError)):  # a file's reader takes both for damage
         read_basis(plain)
@@ -112,8 +112,8 @@ def test_a_forged_tensor_basis_is_refused(spoil):
 
 def test_nodes_stand_for_the_joint_distribution():
     correlated = np.column_stack([SQUARE[:, 0], SQUARE[:, 0] + 0.1 * SQUARE[:, 1]])
-    nodes, shares = representative_doses(vectors(correlated))
-    table = components(nodes)
+    nodes, shares = representative_doses(Doses.of_table(correlated).values)
+    table = Doses.of(nodes).table
     mean = shares @ table
     spread = (table - mean).T @ (shares[:, None] * (table - mean))
     # Eleven blocks lose the variance within them, about 1 / 11^2 of the whole.
@@ -122,10 +122,12 @@ def test_nodes_stand_for_the_joint_distribution():
 
 
 def test_local_planes_equal_weighted_least_squares():
-    dose, weights = vectors(SQUARE), RNG.uniform(0.5, 2.0, 600)
+    dose, weights = Doses.of_table(SQUARE).values, RNG.uniform(0.5, 2.0, 600)
     outcome = RNG.normal(size=600)
     point = np.array([0.02, 0.6])
-    smooth = local_linear_weights(dose, vectors(point[None]), 1.5, "biweight", weights)
+    smooth = local_linear_weights(
+        dose, Doses.of_table(point[None]).values, 1.5, "biweight", weights
+    )
     made = product_kernel(dose, "biweight")
     u = (SQUARE - point) / (1.5 * made.widths)
     kernel = made.kernels[0].value(u[:, 0]) * made.kernels[1].value(u[:, 1]) * weights
@@ -135,16 +137,18 @@ def test_local_planes_equal_weighted_least_squares():
 
 
 def test_a_component_of_levels_is_matched_exactly():
-    dose = vectors(np.column_stack([SQUARE[:, 0], SQUARE[:, 1] > 0.5]))
-    smooth = local_linear_weights(dose, vectors(np.array([[0.5, 1.0]])), 1.0, "epanechnikov")
+    dose = Doses.of_table(np.column_stack([SQUARE[:, 0], SQUARE[:, 1] > 0.5])).values
+    smooth = local_linear_weights(
+        dose, Doses.of_table(np.array([[0.5, 1.0]])).values, 1.0, "epanechnikov"
+    )
     assert not smooth[SQUARE[:, 1] <= 0.5].any()
 
 
 def test_the_spline_core_finds_a_product_of_two_doses():
     X = RNG.normal(size=(600, 2))
     y = X[:, 0] * SQUARE[:, 0] * SQUARE[:, 1] + SQUARE[:, 1] ** 2
-    core = fit_spline_core(X, vectors(SQUARE), y)
-    corner = vectors(np.array([[1.0, 1.0], [0.2, 0.9]]))
+    core = fit_spline_core(X, Doses.of_table(SQUARE).values, y)
+    corner = Doses.of_table(np.array([[1.0, 1.0], [0.2, 0.9]])).values
     curves = core.curves(np.array([[1.5, 0.0]]), corner)
     assert np.allclose(curves, [[2.5, 1.5 * 0.18 + 0.81]], atol=0.05)  # no noise: lasso bias alone
 
@@ -152,55 +156,57 @@ def test_the_spline_core_finds_a_product_of_two_doses():
 def test_boosted_trees_answer_joint_doses_as_they_would_row_by_row():
     X = RNG.normal(size=(600, 3))
     y = X[:, 0] * SQUARE[:, 0] + SQUARE[:, 1]
-    trees = fit_boosting(X, vectors(SQUARE), y, LINEAR_TREES)
-    grid = grid_of([np.linspace(0, 1, 4), np.linspace(0, 1, 3)])
+    trees = fit_boosting(X, Doses.of_table(SQUARE).values, y, LINEAR_TREES)
+    grid = Doses.product([np.linspace(0, 1, 4), np.linspace(0, 1, 3)]).values
     curves = trees.curves(X[:20], grid)
     own = trees.curves(X[:20], np.tile(grid, (20, 1)))
     assert np.array_equal(curves, own)
     assert np.array_equal(curves[:, 5], trees.predict(X[:20], np.repeat(grid[5:6], 20)))
     # Squared error of noiseless outcomes: what 400 shrunken trees leave.
-    assert np.mean((trees.predict(X, vectors(SQUARE)) - y) ** 2) < 0.01 * y.var()
+    assert np.mean((trees.predict(X, Doses.of_table(SQUARE).values) - y) ** 2) < 0.01 * y.var()
 
 
 def test_a_chained_density_is_the_product_of_its_normals():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 1))
     first = x[:, 0] + rng.normal(size=4000)
-    dose = vectors(np.column_stack([first, 0.5 * first + rng.normal(size=4000)]))
+    dose = Doses.of_table(np.column_stack([first, 0.5 * first + rng.normal(size=4000)])).values
     density = Chained(LocationScale()).fit(x, dose)
     asked = np.array([[0.0, 0.0], [1.0, 1.0]])
     exact = np.exp(-(asked[:, 0] ** 2) / 2 - (asked[:, 1] - asked[:, 0] / 2) ** 2 / 2) / (2 * np.pi)
     # A kernel density of 4,000 rows is within some per cent of a normal one, twice.
-    assert np.allclose(density.density(np.zeros((1, 1)), vectors(asked)), exact, rtol=0.15)
+    assert np.allclose(
+        density.density(np.zeros((1, 1)), Doses.of_table(asked).values), exact, rtol=0.15
+    )
 
 
 def test_interpolation_is_exact_for_what_is_linear_in_each_component():
-    grid = grid_of([np.array([0.0, 1.0, 4.0]), np.array([0.0, 2.0])])
-    table = components(grid)
+    grid = Doses.product([np.array([0.0, 1.0, 4.0]), np.array([0.0, 2.0])]).values
+    table = Doses.of(grid).table
     curves = (table[:, 0] * (1 + table[:, 1]))[None]
     asked = np.array([[[0.5, 1.0], [3.0, 0.5], [9.0, 9.0]]])
     expected = [[0.5 * 2, 3 * 1.5, 4 * 3]]  # constant beyond the grid
-    assert np.allclose(joint_interpolated(grid, curves, vectors(asked)), expected)
+    assert np.allclose(joint_interpolated(grid, curves, Doses.of_table(asked).values), expected)
 
 
 def test_arms_are_interpolated_apart():
-    grid = vectors(np.array([[0.0, 0.0], [1.0, 5.0], [1.0, 15.0]]))
-    asked = vectors(np.array([[[0.0, 0.0], [1.0, 10.0]]]))
+    grid = Doses.of_table(np.array([[0.0, 0.0], [1.0, 5.0], [1.0, 15.0]])).values
+    asked = Doses.of_table(np.array([[[0.0, 0.0], [1.0, 10.0]]])).values
     assert np.allclose(joint_interpolated(grid, np.array([[7.0, 1.0, 2.0]]), asked), [[7.0, 1.5]])
 
 
 def test_a_quantity_beside_levels_that_no_row_combines_is_interpolated():
     cells = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     axis = np.linspace(0, 1, 5)
-    grid = np.sort(vectors(np.array([[t, *cell] for t in axis for cell in cells])))
-    table = components(grid)
+    grid = np.sort(Doses.of_table(np.array([[t, *cell] for t in axis for cell in cells])).values)
+    table = Doses.of(grid).table
     curves = (table[:, 0] * (1 + table[:, 1]) + 10 * table[:, 2])[None]
-    asked = vectors(np.array([[[0.4321, 0.0, 1.0], [0.1, 1.0, 0.0]]]))
+    asked = Doses.of_table(np.array([[[0.4321, 0.0, 1.0], [0.1, 1.0, 0.0]]])).values
     assert np.allclose(joint_interpolated(grid, curves, asked), [[10.4321, 0.2]])
     with pytest.raises(
         ValueError, match=r"levels seen in fit, \[0.0, 1.0\], in component 1. Got 0.5"
     ):
-        joint_interpolated(grid, curves, vectors(np.array([[[0.4, 0.5, 0.0]]])))
+        joint_interpolated(grid, curves, Doses.of_table(np.array([[[0.4, 0.5, 0.0]]])).values)
 
 
 def test_levels_without_some_combination_are_served_as_fitted():
@@ -357,7 +363,7 @@ def test_a_baseline_without_rows_near_it_is_replaced_and_said():
 
 def test_a_box_holds_doses_with_a_margin():
     box = DoseBox((DoseRange(0.0, 1.0), DoseRange(0.0, 10.0)))
-    asked = vectors(np.array([[1.04, 10.4], [1.06, 5.0]]))
+    asked = Doses.of_table(np.array([[1.04, 10.4], [1.06, 5.0]])).values
     assert box.contains(asked, slack=0.05).tolist() == [True, False]
     assert box.clip(asked).tolist() == [(1.0, 10.0), (1.0, 5.0)]
 

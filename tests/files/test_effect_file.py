@@ -25,7 +25,7 @@ from doseforest import (
 from doseforest.base.container import Container, read_container
 from doseforest.doses.bases.dose_basis import BASES, UserFunctions, read_basis, stored_bases
 from doseforest.doses.bases.polynomials import Legendre
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.corrections import orthogonal_recipe
 from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
 from doseforest.estimator.corrections.orthogonal import OrthogonalSettings
@@ -229,7 +229,7 @@ def test_every_basis_is_read_as_it_was_written(recipe):
     dose = np.append(np.zeros(30), np.linspace(0.1, 9, 70))
     dose = dose.round() if recipe == "indicators" else dose
     if recipe in ("tensor", "arms"):
-        dose = vectors(np.column_stack([dose > 0, dose]))
+        dose = Doses.of_table(np.column_stack([dose > 0, dose])).values
     basis = BASES[recipe]().fit(dose)
     assert read_basis(json.loads(json.dumps(basis.to_json()))) == basis
 

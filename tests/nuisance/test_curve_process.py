@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from doseforest import GeneralizedCausalForest, load_forest
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome import process_fit
 from doseforest.nuisance.outcome.curve_process import BLOCK_VALUES, CurveProcess
 from doseforest.nuisance.outcome.process_fit import MarginalLoss, ProcessRecipe, ProcessRows
@@ -148,7 +148,7 @@ def test_a_binary_outcome_is_answered_by_probabilities():
 
 def test_doses_of_two_components_are_taken():
     X, dose, y = draw(200)
-    both = vectors(np.stack([dose, np.cos(dose)], axis=1))
+    both = Doses.of_table(np.stack([dose, np.cos(dose)], axis=1)).values
     process = ProcessRecipe().fit(X, both, y)
     assert process.curves(X[:5], both[:4]).shape == (5, 4)
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from doseforest import ForestFileError, GeneralizedCausalForest, load_forest
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome import OUTCOME_MEMBERS, OutcomeMember
 from doseforest.nuisance.outcome.outcome_models import Stack
 from doseforest.nuisance.outcome.outcome_stack import member_fit
@@ -31,7 +31,7 @@ class Plane:
 
     def fit(self, X, dose, y, *, weights=None, binary=False, seed=0, n_threads=1):
         root = np.ones(len(y)) if weights is None else np.sqrt(weights)
-        columns = columns_of(X, components(dose)) * root[:, None]
+        columns = columns_of(X, Doses.of(dose).table) * root[:, None]
         return FittedPlane(np.linalg.lstsq(columns, y * root, rcond=None)[0])
 
 
@@ -44,7 +44,7 @@ class FittedPlane:
     def curves(self, X, doses):
         table = np.broadcast_to(np.atleast_2d(doses), (len(X), doses.shape[-1]))
         return np.stack(
-            [columns_of(X, components(own)) @ self.coefficients for own in table.T], axis=1
+            [columns_of(X, Doses.of(own).table) @ self.coefficients for own in table.T], axis=1
         )
 
     def to_arrays(self):

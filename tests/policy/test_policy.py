@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dose_problems import brute_force, draw_problem, linear_program, meets_limits
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.policy import InfeasibleError, budget_path, optimize_doses
 from doseforest.policy.hulls import hull_increments
 from doseforest.policy.problem import DoseProblem
@@ -226,6 +226,8 @@ def test_ends_of_doses_hold_for_units_and_components():
     pairs = np.array([[0.0, 0.0], [0.0, 2.0], [1.0, 0.0], [1.0, 2.0]])
     plan = optimize_doses(value, doses=pairs, max_dose=[[1, 1], [0, 2], [1, 2]])
     assert plan.dose.tolist() == [(1.0, 0.0), (0.0, 2.0), (1.0, 2.0)]
-    same = optimize_doses(value, doses=vectors(pairs), max_dose=[[1, 1], [0, 2], [1, 2]])
+    same = optimize_doses(
+        value, doses=Doses.of_table(pairs).values, max_dose=[[1, 1], [0, 2], [1, 2]]
+    )
     assert (same.dose == plan.dose).all()
     assert plan.by_segment([0, 0, 1]).mean_dose.tolist() == [[0.5, 1.0], [1.0, 2.0]]

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from bench.designs import JOINT_DESIGNS
 from doseforest import GeneralizedCausalForest
 from doseforest.doses.dose_labels import dose_labels
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import FEWEST_SUPPORTED
 from doseforest.evaluation import effect_importance
 from doseforest.nuisance.treatment.chained import ChainedDensity, joint_support
@@ -90,9 +90,9 @@ def test_components_are_named_by_the_columns_of_the_treatment():
     table = np.random.default_rng(0).random((60, 2))
     for kind in (pd.DataFrame, pl.DataFrame):
         frame = kind({"price": table[:, 0], "coupon": table[:, 1]})
-        assert dose_labels(frame, vectors(table)) == ("price", "coupon")
-    assert dose_labels(table, vectors(table)) == ("dose[0]", "dose[1]")
-    assert dose_labels(pd.DataFrame(table), vectors(table)) == ("dose[0]", "dose[1]")
+        assert dose_labels(frame, Doses.of_table(table).values) == ("price", "coupon")
+    assert dose_labels(table, Doses.of_table(table).values) == ("dose[0]", "dose[1]")
+    assert dose_labels(pd.DataFrame(table), Doses.of_table(table).values) == ("dose[0]", "dose[1]")
     assert dose_labels(pd.Series(table[:, 0], name="price"), table[:, 0]) == ("price",)
 
 
@@ -146,7 +146,7 @@ def test_a_component_that_follows_the_one_before_has_no_room():
 
     rng = np.random.default_rng(0)
     first = rng.normal(size=2000)
-    dose = vectors(np.column_stack([first, first + 0.1 * rng.normal(size=2000)]))
+    dose = Doses.of_table(np.column_stack([first, first + 0.1 * rng.normal(size=2000)])).values
     ratios = component_ratios(
         ChainedDensity((First(), Second())),
         np.zeros((2000, 1)),

@@ -13,7 +13,7 @@ import numpy as np
 
 from doseforest import CurveForest, EffectForest, GeneralizedCausalForest
 from doseforest.corrections import Orthogonal, PublishedKernel
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.engine import RatioCurve, RidgeMoments
 from doseforest.estimator.bags import growing_bags
 from doseforest.estimator.corrections.kernel_curves import KernelForest, StabilizedCorrection
@@ -178,7 +178,7 @@ def store_effect_forest_with_bags() -> None:
 
 def store_small_effects(kind, forest, x, dose, outcome) -> EffectForest:
     """Store the model of a fit with outcome models of a few trees."""
-    own = vectors(dose) if np.ndim(dose) == 2 else dose
+    own = Doses.of_table(dose).values if np.ndim(dose) == 2 else dose
     effects = with_small_outcome_models(forest.model_, x, own, outcome)
     store(kind, effects, effects.dose_response, x[:20])
     return effects

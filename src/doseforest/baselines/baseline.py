@@ -14,8 +14,8 @@ from doseforest.baselines.baseline_inputs import table_of, units_of
 from doseforest.doses.boxes import DoseBox, observed_support
 from doseforest.doses.curve_effects import CurveEffects
 from doseforest.doses.dose_slopes import check_positive, slope_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange
-from doseforest.doses.vectors import components, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,9 @@ class Baseline(CurveEffects, BaseEstimator):  # type: ignore[misc]
         curves = self.dose_response(X, np.stack([ends.low, ends.middle, ends.high], axis=1))
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
-        elasticities: FloatArray = components(ends.middle)[:, ends.place] * slopes / curves[:, 1]
+        elasticities: FloatArray = (
+            Doses.of(ends.middle).table[:, ends.place] * slopes / curves[:, 1]
+        )
         return elasticities
 
     def _keep(
@@ -122,7 +124,9 @@ class Baseline(CurveEffects, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
-        self._doses = None if dose is None else ObservedDoses(observed_support(vectors(dose)))
+        self._doses = (
+            None if dose is None else ObservedDoses(observed_support(Doses.of_table(dose).values))
+        )
 
     @property
     def _names(self) -> tuple[str, ...] | None:

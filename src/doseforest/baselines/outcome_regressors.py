@@ -12,7 +12,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.baselines.baseline import Baseline
 from doseforest.baselines.baseline_inputs import training_rows
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.vectors import MAX_COMPONENTS
+from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
 
 

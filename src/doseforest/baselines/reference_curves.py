@@ -15,7 +15,7 @@ from doseforest.baselines.baseline_inputs import require_int, table_of
 from doseforest.data.checks import checked_columns
 from doseforest.data.feature_table import ArrayTable, BlockSource, categories_of
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.vectors import MAX_COMPONENTS, plain_doses
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 
 
 class ZeroEffect(Baseline):
@@ -191,7 +191,7 @@ def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: DoseAr
            [4., 1.]])
     """
     distinct, place = np.unique(doses, return_inverse=True)
-    values: FloatArray = np.asarray(average(plain_doses(distinct)), np.float64)
+    values: FloatArray = np.asarray(average(Doses.of(distinct).plain), np.float64)
     if values.shape != distinct.shape:
         raise ValueError(
             f"The 'average' parameter must give one value per dose, {distinct.shape}. "

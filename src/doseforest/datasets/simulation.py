@@ -10,7 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.vectors import plain_doses
+from doseforest.doses.dose_values import Doses
 
 N_DOSES = 20
 
@@ -110,7 +110,7 @@ class Simulation:
         """
         units = self._units(X)
         table = dose_table(doses, len(units), n_components=self.n_components)
-        return self.population.mean(plain_doses(table), units)
+        return self.population.mean(Doses.of(table).plain, units)
 
     def effect(self, doses: Any = None, X: Any = None, baseline: Any = None) -> FloatArray:
         """Exact effect theta(t, x) = mu(t, x) - mu(baseline, x).

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import FEW_LEVELS, DoseRange, dose_sample
-from doseforest.doses.vectors import components, dose_columns, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class DoseBox:
     """Doses whose components each lie in a range.
 
     >>> box = DoseBox((DoseRange(0.0, 1.0), DoseRange(0.0, 10.0)))
-    >>> box.contains(vectors(np.array([[0.5, 5.0], [2.0, 5.0]])))
+    >>> box.contains(Doses.of_table(np.array([[0.5, 5.0], [2.0, 5.0]])).values)
     array([ True, False])
     """
 
@@ -30,16 +30,16 @@ class DoseBox:
 
     def contains(self, doses: DoseArray, slack: float = 0.0) -> NDArray[np.bool_]:
         """Whether each dose lies in the box, widened by that share of its edges at both ends."""
-        table = components(doses)
+        table = Doses.of(doses).table
         inside = [own.contains(table[..., k], slack) for k, own in enumerate(self.ranges)]
         every: NDArray[np.bool_] = np.all(inside, axis=0)
         return every
 
     def clip(self, doses: DoseArray) -> DoseArray:
         """Nearest doses in the box."""
-        table = components(doses)
+        table = Doses.of(doses).table
         low, high = self.corners
-        return vectors(np.clip(table, low, high))
+        return Doses.of_table(np.clip(table, low, high)).values
 
     @property
     def corners(self) -> tuple[FloatArray, FloatArray]:
@@ -58,7 +58,7 @@ def observed_support(dose: DoseArray, weights: FloatArray | None = None) -> Dose
     >>> observed_support(np.array([3.0, 1.0]))
     DoseRange(low=1.0, high=3.0)
     """
-    ranges = tuple(dose_sample(column, weights).range() for column in dose_columns(dose))
+    ranges = tuple(dose_sample(column, weights).range() for column in Doses.of(dose).columns)
     return ranges[0] if len(ranges) == 1 else DoseBox(ranges)
 
 
@@ -68,7 +68,7 @@ def has_levels(dose: DoseArray, weights: FloatArray | None = None) -> bool:
     >>> has_levels(np.array([0.0, 1.0, 1.0])), has_levels(np.arange(99.0))
     (True, False)
     """
-    samples = (dose_sample(column, weights) for column in dose_columns(dose))
+    samples = (dose_sample(column, weights) for column in Doses.of(dose).columns)
     return all(len(sample.levels()[0]) <= FEW_LEVELS for sample in samples)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.doses.vectors import components, dose_text, is_record, vectors
+from doseforest.doses.dose_values import Doses, dose_text
 
 
 def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int = 1) -> DoseArray:
@@ -30,7 +30,7 @@ def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int 
     >>> dose_table([[0.0, 5.0], [1.0, 5.0]], n_units=3, n_components=2).shape
     (3, 2)
     """
-    if is_record(doses):
+    if Doses.of(doses).joint:
         return np.broadcast_to(np.atleast_2d(doses), (n_units, np.atleast_2d(doses).shape[1]))
     if n_components > 1:
         return _vector_table(as_numbers(doses, name), n_units, name, n_components)
@@ -50,7 +50,7 @@ def each_its_own(doses: Any, n_components: int = 1) -> bool:
     >>> each_its_own([0.0, 5.0]), each_its_own([[0.0, 5.0]]), each_its_own([[0.0, 5.0]], 2)
     (False, True, False)
     """
-    deeper = n_components > 1 and not is_record(doses)
+    deeper = n_components > 1 and not Doses.of(doses).joint
     return np.ndim(doses) - deeper == 2
 
 
@@ -65,7 +65,7 @@ def _vector_table(values: Array, n_units: int, name: str, n_components: int) -> 
             f"{n_components}). Got shape {values.shape} instead."
         )
     _require_finite(table, name)
-    return dose_table(vectors(table), n_units)
+    return dose_table(Doses.of_table(table).values, n_units)
 
 
 def _require_finite(table: FloatArray, name: str) -> None:
@@ -133,7 +133,7 @@ def dose_gaps(first: DoseArray, second: DoseArray) -> FloatArray:
     >>> dose_gaps(np.array([1.0, 2.0]), np.array([4.0, 0.0]))
     array([ 3., -2.])
     """
-    gaps = components(second) - components(first)
+    gaps = Doses.of(second).table - Doses.of(first).table
     n_gaps = (gaps != 0).sum(axis=1)
     if (n_gaps != 1).any():
         rule = "differ from 'first'" + (" in one component" if gaps.shape[1] > 1 else "")

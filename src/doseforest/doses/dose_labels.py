@@ -7,7 +7,7 @@ from typing import Any
 
 from doseforest.base.dtypes import DoseArray
 from doseforest.doses.bases.arms import has_arms
-from doseforest.doses.vectors import n_components
+from doseforest.doses.dose_values import Doses
 
 
 def series_label(values: Any, default: str) -> str:
@@ -22,11 +22,11 @@ def dose_labels(treatment: Any, dose: DoseArray) -> tuple[str, ...]:
     Examples
     --------
     >>> import numpy as np
-    >>> from doseforest.doses.vectors import vectors
-    >>> dose_labels(None, vectors(np.random.default_rng(0).random((50, 2))))
+    >>> from doseforest.doses.dose_values import Doses
+    >>> dose_labels(None, Doses.of_table(np.random.default_rng(0).random((50, 2))).values)
     ('dose[0]', 'dose[1]')
     """
-    width = n_components(dose)
+    width = Doses.of(dose).n_components
     if width == 1:
         return (series_label(treatment, "dose"),)
     columns = getattr(treatment, "columns", ())

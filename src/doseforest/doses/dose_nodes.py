@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import dose_sample
-from doseforest.doses.vectors import components, n_components, vectors
 
 N_NODES = {1: 31, 2: 11, 3: 5}  # along each component, by their number
 
@@ -22,14 +22,15 @@ def representative_doses(
 
     >>> representative_doses(np.array([0.0, 1.0, 1.0, 2.0]))
     (array([0., 1., 2.]), array([0.25, 0.5 , 0.25]))
-    >>> nodes, shares = representative_doses(vectors(np.random.default_rng(0).random((500, 2))))
+    >>> table = np.random.default_rng(0).random((500, 2))
+    >>> nodes, shares = representative_doses(Doses.of_table(table).values)
     >>> nodes.shape, float(shares.sum().round(9))
     ((121,), 1.0)
     """
     own = np.ones(len(dose)) if weights is None else weights
-    table = components(dose)[own > 0]
-    nodes, shares = _nodes(table, own[own > 0], N_NODES[n_components(dose)])
-    return vectors(nodes), shares
+    table = Doses.of(dose).table[own > 0]
+    nodes, shares = _nodes(table, own[own > 0], N_NODES[Doses.of(dose).n_components])
+    return Doses.of_table(nodes).values, shares
 
 
 def _nodes(table: FloatArray, weights: FloatArray, n_nodes: int) -> tuple[FloatArray, FloatArray]:

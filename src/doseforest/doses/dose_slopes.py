@@ -9,8 +9,8 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.curve_effects import unit_doses
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import check_doses
-from doseforest.doses.vectors import components, dose_text, moved
 
 SLOPE_STEP = 0.025  # of the range of doses, on either side, over which a slope is taken
 
@@ -28,7 +28,7 @@ class SlopeDoses:
     def length(self) -> FloatArray:
         """From the lower to the higher neighbour."""
         ends: FloatArray = (
-            components(self.high)[:, self.place] - components(self.low)[:, self.place]
+            Doses.of(self.high).table[:, self.place] - Doses.of(self.low).table[:, self.place]
         )
         return ends
 
@@ -39,8 +39,8 @@ def slope_doses(model: Any, dose: Any, n_units: int, component: int | None) -> S
     own = unit_doses(dose, n_units, "dose", model.n_components)
     middle = model.support.clip(check_doses(own, model.support, "dose"))
     reach = (model.ranges[place].high - model.ranges[place].low) * SLOPE_STEP
-    low = model.support.clip(moved(middle, place, -reach))
-    high = model.support.clip(moved(middle, place, reach))
+    low = model.support.clip(Doses.of(middle).moved(place, -reach).values)
+    high = model.support.clip(Doses.of(middle).moved(place, reach).values)
     return SlopeDoses(low, middle, high, place)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.doses.vectors import dose_text, is_record
+from doseforest.doses.dose_values import Doses, dose_text
 
 FEW_LEVELS = 20  # a dose with at most this many distinct values is a set of levels
 CENTRAL_TAIL = 0.01  # beyond these quantiles a curve is a guess from a handful of rows
@@ -143,7 +143,7 @@ class DoseSample:
 
 def as_doses(values: Any, name: str = "doses") -> FloatArray:
     """Finite doses of shape (n,); a single number is one dose, and records are checked already."""
-    if is_record(values):
+    if Doses.of(values).joint:
         return np.atleast_1d(values)
     doses = np.atleast_1d(as_numbers(values, name)).astype(np.float64) + 0.0  # no negative zero
     if doses.ndim != 1:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 
 
 def joint_interpolated(grid: DoseArray, curves: FloatArray, doses: DoseArray) -> FloatArray:
@@ -25,13 +25,13 @@ def joint_interpolated(grid: DoseArray, curves: FloatArray, doses: DoseArray) ->
 
     Examples
     --------
-    >>> from doseforest.doses.vectors import grid_of, vectors
-    >>> grid = grid_of([np.array([0.0, 1.0]), np.array([0.0, 2.0])])
-    >>> middle = vectors(np.array([[[0.5, 1.0]]]))
+    >>> from doseforest.doses.dose_values import Doses
+    >>> grid = Doses.product([np.array([0.0, 1.0]), np.array([0.0, 2.0])]).values
+    >>> middle = Doses.of_table(np.array([[[0.5, 1.0]]])).values
     >>> joint_interpolated(grid, np.array([[0.0, 2.0, 1.0, 3.0]]), middle)
     array([[1.5]])
     """
-    return _at(components(grid), curves, components(doses))
+    return _at(Doses.of(grid).table, curves, Doses.of(doses).table)
 
 
 def _at(grid: FloatArray, curves: FloatArray, table: FloatArray) -> FloatArray:

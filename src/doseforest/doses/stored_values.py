@@ -13,7 +13,7 @@ import numpy as np
 from doseforest.base.container import require_of
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.data.checks import LARGEST_VALUE
-from doseforest.doses.vectors import MAX_COMPONENTS, vectors
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 
 FLOATS, INTEGERS = np.dtype("<f8"), np.dtype("<i8")
 # No correction of outcomes of size 1e27 comes near it, and products of three are finite.
@@ -71,7 +71,7 @@ class FileChecks:
             return self.dose({name: value}, name)
         fits = isinstance(value, list) and len(value) == n_components
         self.require(fits, f"has {name} out of range")
-        return vectors(np.array([[self.dose({name: own}, name) for own in value]]))[0]
+        return Doses.of_table(np.array([[self.dose({name: own}, name) for own in value]])).values[0]
 
     def flag(self, values: Mapping[str, Any], name: str) -> bool:
         """Return a truth of a description."""
@@ -148,7 +148,7 @@ class FileChecks:
                 and bool((np.abs(table) <= LARGEST_VALUE).all()),
                 f"has {name} out of range",
             )
-            records = vectors(table)
+            records = Doses.of_table(table).values
             self.require(
                 len(records) > 0 and np.array_equal(np.unique(records), records),
                 f"has {name} out of order",

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import dose_text, plain_dose
+from doseforest.doses.dose_values import Doses, dose_text
 
 OUTPUTS = ("default", "pandas", "polars")  # "default": numpy arrays
 
@@ -100,7 +100,7 @@ def dose_names(doses: DoseArray) -> list[str]:
     """
     names = [dose_text(dose) for dose in doses]
     if len(set(names)) < len(names):
-        names = [repr(plain_dose(dose)) for dose in doses]
+        names = [repr(Doses.of(dose).plain) for dose in doses]
     return names
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.product_kernels import product_loo_bandwidth
 from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
-from doseforest.doses.vectors import is_record
 from doseforest.estimator.training_rows import TrainingRows
 
 BANDWIDTH_RULES = ("rule_of_thumb", "leave_one_out")
@@ -34,6 +34,6 @@ def choose_bandwidth(
     own = treatment_weights
     if rows.weights is not None:
         own = rows.weights if own is None else own * rows.weights
-    if is_record(rows.dose):
+    if Doses.of(rows.dose).joint:
         return product_loo_bandwidth(rows.dose, outcome, kernel, own, degree)
     return loo_bandwidth(rows.dose, outcome, kernel, weights=own, degree=degree).bandwidth

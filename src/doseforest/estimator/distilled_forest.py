@@ -13,9 +13,9 @@ from doseforest.base.late import late
 from doseforest.data.feature_table import Categories
 from doseforest.doses.boxes import DoseBox, observed_support
 from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_own
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
 from doseforest.doses.joint_interpolation import joint_interpolated
-from doseforest.doses.vectors import is_record, n_components
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
 
@@ -76,7 +76,7 @@ class DistilledForest(FramedAnswers, CurveEffects):
     @property
     def n_components(self) -> int:
         """Number of components of a dose."""
-        return 1 if self.grid is None else n_components(self.grid)
+        return 1 if self.grid is None else Doses.of(self.grid).n_components
 
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or unit by unit."""
@@ -163,7 +163,7 @@ def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> Flo
     array([[1., 4.]])
     """
     shape = len(curves), doses.shape[1]
-    if is_record(grid):
+    if Doses.of(grid).joint:
         return joint_interpolated(grid, curves, np.broadcast_to(doses, shape))
     if len(grid) == 1:
         return np.broadcast_to(curves, shape).copy()

@@ -12,7 +12,7 @@ from doseforest.base.machine import thread_count
 from doseforest.data.categories import learn_categories
 from doseforest.data.checks import checked_row_ids, checked_weights
 from doseforest.data.feature_table import as_table
-from doseforest.doses.vectors import dose_columns, grid_of, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.engine.grow_forest import grow_forest
 from doseforest.engine.growth.binned_rows import bin_rows
 from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
@@ -85,7 +85,7 @@ def distill_curves(
         seed=settings.seed,
         n_threads=settings.n_threads,
     )
-    grown = grow_forest(rows, curves, settings, doses=None if is_record(grid) else grid)
+    grown = grow_forest(rows, curves, settings, doses=None if Doses.of(grid).joint else grid)
     exact = _effects(curves, grid, baseline)
     lost = _effects(grown.predict_oob(table), grid, baseline) - exact
     return DistilledForest(
@@ -93,7 +93,7 @@ def distill_curves(
         baseline=baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
         spread=float(exact.std()),
-        grid=grid if is_record(grid) else None,
+        grid=grid if Doses.of(grid).joint else None,
     )
 
 
@@ -106,11 +106,13 @@ def with_features_of(model: EffectForest, small: DistilledForest) -> DistilledFo
 def _whole_grid(model: EffectForest, grid: DoseArray) -> DoseArray:
     """A grid with the baseline, out to the ends of the support; arms keep their own doses."""
     whole: DoseArray = np.unique(np.append(grid, model.baseline))
-    axes = [np.unique(column) for column in dose_columns(whole)]
+    axes = [np.unique(column) for column in Doses.of(whole).columns]
     if len(whole) < np.prod([len(axis) for axis in axes]):
         return whole
     ends = [[own.low, own.high] for own in model.ranges]
-    return grid_of([np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)])
+    return Doses.product(
+        [np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)]
+    ).values
 
 
 def _effects(curves: FloatArray, grid: DoseArray, baseline: Any) -> FloatArray:

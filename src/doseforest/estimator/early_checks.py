@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.doses.boxes import has_levels
-from doseforest.doses.vectors import dose_columns, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.assignment import check_kinds
 from doseforest.estimator.corrections.correction_registry import recipe_of
 from doseforest.estimator.fit_plan import FitPlan
@@ -50,7 +50,7 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
             f"given. Got {type(model).__name__} instead."
         )
     if forest.kernel == "exact" and not has_levels(rows.dose, rows.weights):
-        n_levels = max(len(np.unique(column)) for column in dose_columns(rows.dose))
+        n_levels = max(len(np.unique(column)) for column in Doses.of(rows.dose).columns)
         raise ValueError(
             "The 'kernel' parameter may be 'exact' only for a dose of few levels. "
             f"Got a dose with {n_levels} distinct values instead."
@@ -94,7 +94,7 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
         return
     if is_estimated(density):
         return
-    if is_record(rows.dose):
+    if Doses.of(rows.dose).joint:
         raise ValueError(
             "The 'density' parameter must be the name of a density or of weights for doses of "
             "several components; 'none' for doses that were randomised alike for everyone. "

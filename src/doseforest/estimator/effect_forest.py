@@ -25,8 +25,8 @@ from doseforest.doses.curve_effects import (
     unit_doses,
 )
 from doseforest.doses.dose_slopes import check_positive, slope_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_supported
-from doseforest.doses.vectors import components
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
 from doseforest.estimator.bags.unit_bags import UnitBags
@@ -204,7 +204,7 @@ class EffectMethods(CurveEffects):
         curves = np.asarray(self.dose_response(X, asked))
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
-        elasticities = components(ends.middle)[:, ends.place] * slopes / curves[:, 1]
+        elasticities = Doses.of(ends.middle).table[:, ends.place] * slopes / curves[:, 1]
         named: FloatArray = model._series(elasticities, "elasticity", X)
         return named
 

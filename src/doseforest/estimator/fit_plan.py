@@ -16,9 +16,9 @@ from doseforest.doses.bases.arms import has_arms
 from doseforest.doses.bases.dose_basis import BASES, Arms, DoseBasis, FittedBasis, Tensor
 from doseforest.doses.bases.tensor import component_basis
 from doseforest.doses.boxes import has_levels
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import FEW_LEVELS, dose_sample
 from doseforest.doses.smoothing.kernels import Kernel
-from doseforest.doses.vectors import dose_columns, is_record, n_components
 from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.corrections.correction_recipe import CorrectionRecipe
 from doseforest.estimator.honest_split import draw_honest_split
@@ -73,7 +73,7 @@ def fit_basis(recipe: str | DoseBasis, rows: TrainingRows) -> FittedBasis:
     chosen: DoseBasis
     if not isinstance(recipe, str):
         chosen = recipe
-    elif is_record(rows.dose):
+    elif Doses.of(rows.dose).joint:
         chosen = _joint_basis(recipe, rows.dose)
     else:
         chosen = component_basis(rows.dose, rows.weights) if recipe == "auto" else BASES[recipe]()
@@ -86,7 +86,7 @@ def _joint_basis(recipe: str, dose: DoseArray) -> DoseBasis:
         return Arms()
     if recipe in ("auto", "tensor"):
         return Tensor()
-    return Tensor(tuple(BASES[recipe]() for _ in range(n_components(dose))))
+    return Tensor(tuple(BASES[recipe]() for _ in range(Doses.of(dose).n_components)))
 
 
 def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
@@ -97,7 +97,7 @@ def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
 
 def check_levels(rows: TrainingRows, folds: IntArray) -> None:
     """Raise ValueError where a model without some fold would never see a level of the dose."""
-    for column in dose_columns(rows.dose):
+    for column in Doses.of(rows.dose).columns:
         _check_component(column, rows.weights, folds)
 
 

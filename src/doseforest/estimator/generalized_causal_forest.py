@@ -27,9 +27,9 @@ from doseforest.doses.bases.dose_basis import BASES, DoseBasis
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, each_its_own
 from doseforest.doses.dose_labels import dose_labels, series_label
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
-from doseforest.doses.vectors import is_record, plain_dose, plain_doses
 from doseforest.engine.forest import UnseenRowsWarning
 from doseforest.estimator.answer_frames import EstimatorOutput
 from doseforest.estimator.distilled_forest import DistilledForest
@@ -449,7 +449,7 @@ class GeneralizedCausalForest(
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        doses = support_grid(rows, baseline) if is_record(rows.dose) else grid
+        doses = support_grid(rows, baseline) if Doses.of(rows.dose).joint else grid
         plan = self._plan(rows, doses, baseline)
         check_bags(rows, self, plan)
         warn_of_few_trees(rows, self, plan)
@@ -462,7 +462,7 @@ class GeneralizedCausalForest(
             bags = None if self.inference is None else grow_bags(parts[0], plan)
         with plan.stopwatch("overlap"):
             grounds = joint_support(rows.dose, rows.weights)
-            ground = grounds if is_record(rows.dose) else grounds[0]
+            ground = grounds if Doses.of(rows.dose).joint else grounds[0]
             counts = rows.category_counts(rows.treatment_columns)
             learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
             overlap = learner.fit(
@@ -490,8 +490,8 @@ class GeneralizedCausalForest(
         self.outcome_weights_ = mean_weights(parts)
         self.rounds_ = reports(parts)
         self.treatment_means_ = parts[0].fitted.treatment_means
-        self.doses_, self.support_ = plain_doses(grid), support
-        self.baseline_ = np.array(plain_dose(baseline)) if is_record(grid) else baseline
+        self.doses_, self.support_ = Doses.of(grid).plain, support
+        self.baseline_ = np.array(Doses.of(baseline).plain) if Doses.of(grid).joint else baseline
         self.seconds_ = plan.stopwatch.seconds
         self.n_features_in_ = rows.X.shape[1]
         if rows.names is not None:

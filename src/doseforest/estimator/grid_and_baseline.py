@@ -9,11 +9,11 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, one_dose
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses, choose_baseline, default_grid
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.doses.smoothing.kernels import Kernel
-from doseforest.doses.vectors import is_record, n_components
 from doseforest.estimator.joint_doses import (
     baseline_candidates,
     check_levels_of,
@@ -30,7 +30,7 @@ def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel)
     if has_levels(rows.dose, rows.weights):
         doses, shares = distinct_doses(rows.dose, rows.weights)
         sizes = shares * rows.n_rows
-        if is_record(rows.dose):
+        if Doses.of(rows.dose).joint:
             return joint_baseline(doses, sizes)
         return choose_baseline(doses, sizes).dose
     width = rule_of_thumb(rows.dose, kernel, rows.weights)
@@ -38,7 +38,7 @@ def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel)
     def sizes_at(doses: DoseArray) -> FloatArray:
         return effective_sample(rows.dose, doses, width, kernel, rows.weights)
 
-    if is_record(rows.dose):
+    if Doses.of(rows.dose).joint:
         candidates = baseline_candidates(rows.dose, rows.weights)
         return joint_baseline(candidates, sizes_at(candidates))
     return choose_baseline(rows.dose, sizes_at).dose
@@ -48,9 +48,9 @@ def choose_grid(rows: TrainingRows, asked: Any, baseline: Any) -> DoseArray:
     """The doses asked for, else about 20 over the support or the levels; the baseline is added."""
     if asked is None:
         return support_grid(rows, baseline)
-    table = dose_table(asked, 1, n_components=n_components(rows.dose))[0]
+    table = dose_table(asked, 1, n_components=Doses.of(rows.dose).n_components)[0]
     doses = np.unique(check_doses(table, observed_support(rows.dose, rows.weights)))
-    if is_record(doses):
+    if Doses.of(doses).joint:
         check_levels_of(doses, rows.dose, "doses")
     levels, _ = distinct_doses(rows.dose, rows.weights)
     known = not has_levels(rows.dose, rows.weights) or bool(np.isin(doses, levels).all())
@@ -65,15 +65,15 @@ def choose_grid(rows: TrainingRows, asked: Any, baseline: Any) -> DoseArray:
 
 def support_grid(rows: TrainingRows, baseline: Any) -> DoseArray:
     """Doses over the support and the baseline."""
-    if is_record(rows.dose):
+    if Doses.of(rows.dose).joint:
         return default_joint_grid(rows.dose, rows.weights, baseline)
     return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
 
 
 def _one_dose(asked: Any, rows: TrainingRows) -> Any:
     """A baseline that the user gave, checked."""
-    dose = np.atleast_1d(one_dose(asked, "baseline", n_components(rows.dose)))
+    dose = np.atleast_1d(one_dose(asked, "baseline", Doses.of(rows.dose).n_components))
     check_doses(dose, observed_support(rows.dose, rows.weights), "baseline")
-    if is_record(dose):
+    if Doses.of(dose).joint:
         check_levels_of(dose, rows.dose, "baseline")
     return dose[0]

@@ -11,20 +11,13 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.bases.arms import has_arms
 from doseforest.doses.bases.tensor import MAX_INDICATORS
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import (
     FEW_LEVELS,
     SUPPORT_SLACK,
     BaselineWarning,
     default_grid,
     dose_sample,
-)
-from doseforest.doses.vectors import (
-    components,
-    dose_columns,
-    dose_text,
-    grid_of,
-    n_components,
-    vectors,
 )
 
 N_POINTS = {2: 8, 3: 5}  # along each component, by their number
@@ -42,7 +35,7 @@ def default_joint_grid(
     each of three, with the baseline's values among them.
 
     >>> rng = np.random.default_rng(0)
-    >>> dose = vectors(np.column_stack([rng.random(99), np.arange(99) % 2]))
+    >>> dose = Doses.of_table(np.column_stack([rng.random(99), np.arange(99) % 2])).values
     >>> default_joint_grid(dose).shape
     (16,)
     """
@@ -50,20 +43,20 @@ def default_joint_grid(
         return distinct_doses(dose, weights)[0]
     if has_arms(dose):
         return _arm_grid(dose, weights, baseline)
-    columns = dose_columns(dose)
+    columns = Doses.of(dose).columns
     n_points = N_POINTS[len(columns)]
-    starts = [None] * len(columns) if baseline is None else components(np.array(baseline))
+    starts = [None] * len(columns) if baseline is None else Doses.of(np.array(baseline)).table
     axes = [
         default_grid(column, n_points, start, weights)
         for column, start in zip(columns, starts, strict=True)
     ]
-    return _observed_levels(grid_of(axes), dose)
+    return _observed_levels(Doses.product(axes).values, dose)
 
 
 def baseline_candidates(dose: DoseArray, weights: FloatArray | None = None) -> DoseArray:
     """The doses of the default grid, and 0 in every component where that may be asked for."""
     grid = default_joint_grid(dose, weights)
-    zero = vectors(np.zeros((1, n_components(dose))))
+    zero = Doses.of_table(np.zeros((1, Doses.of(dose).n_components))).values
     inside = observed_support(dose, weights).contains(zero, SUPPORT_SLACK)
     return np.unique(np.append(grid, zero[inside]))
 
@@ -73,7 +66,7 @@ def joint_baseline(candidates: DoseArray, sizes: FloatArray) -> Any:
 
     Lowest by the sum of its components, each in units of its range.
     """
-    table = components(candidates)
+    table = Doses.of(candidates).table
     spread = np.maximum(np.ptp(table, axis=0), np.finfo(np.float64).tiny)
     heights = ((table - table.min(axis=0)) / spread).sum(axis=1)
     zero = (table == 0).all(axis=1)
@@ -97,7 +90,7 @@ def joint_baseline(candidates: DoseArray, sizes: FloatArray) -> Any:
 
 
 def _arm_grid(dose: DoseArray, weights: FloatArray | None, baseline: Any) -> DoseArray:
-    arm, amount = components(dose).T
+    arm, amount = Doses.of(dose).table.T
     grids = []
     for level in np.unique(arm):
         mine = arm == level
@@ -109,18 +102,18 @@ def _arm_grid(dose: DoseArray, weights: FloatArray | None, baseline: Any) -> Dos
         grids.append(np.column_stack([np.full(len(own), level), own]))
     grid = np.concatenate(grids)
     if baseline is not None:
-        grid = np.concatenate([grid, components(np.array([baseline]))])
-    return np.unique(vectors(grid))
+        grid = np.concatenate([grid, Doses.of(np.array([baseline])).table])
+    return np.unique(Doses.of_table(grid).values)
 
 
 def _observed_levels(grid: DoseArray, dose: DoseArray) -> DoseArray:
     """Leave out combinations of levels that no row has."""
-    columns = dose_columns(dose)
+    columns = Doses.of(dose).columns
     few = [k for k, own in enumerate(columns) if len(dose_sample(own).levels()[0]) <= FEW_LEVELS]
     if len(few) < 2:
         return grid
-    seen = np.unique(components(dose)[:, few], axis=0)
-    asked = components(grid)[:, few]
+    seen = np.unique(Doses.of(dose).table[:, few], axis=0)
+    asked = Doses.of(grid).table[:, few]
     known: DoseArray = grid[(asked[:, None] == seen).all(axis=2).any(axis=1)]
     return known
 
@@ -128,14 +121,14 @@ def _observed_levels(grid: DoseArray, dose: DoseArray) -> DoseArray:
 def check_levels_of(doses: DoseArray, dose: DoseArray, name: str) -> None:
     """Raise ValueError where a component of few levels is asked for between them.
 
-    >>> arms = vectors(np.column_stack([np.repeat([0.0, 1.0], 10), np.arange(20.0)]))
-    >>> check_levels_of(vectors(np.array([[0.5, 3.0]])), arms, "baseline")
+    >>> arms = Doses.of_table(np.column_stack([np.repeat([0.0, 1.0], 10), np.arange(20.0)])).values
+    >>> check_levels_of(Doses.of_table(np.array([[0.5, 3.0]])).values, arms, "baseline")
     Traceback (most recent call last):
         ...
     ValueError: The 'baseline' parameter must hold levels of component 0, [0.0, 1.0]. Got 0.5 ...
     """
     for place, (asked, seen) in enumerate(
-        zip(dose_columns(doses), dose_columns(dose), strict=True)
+        zip(Doses.of(doses).columns, Doses.of(dose).columns, strict=True)
     ):
         levels = np.unique(seen)
         unknown = ~np.isin(asked, levels)

@@ -15,7 +15,7 @@ from doseforest.data.categories import learn_categories
 from doseforest.data.feature_places import feature_places
 from doseforest.data.feature_table import ArrayTable, Categories, as_table, categories_of
 from doseforest.data.row_blocks import LEAF_WEIGHTS, RowBlock
-from doseforest.doses.vectors import MAX_COMPONENTS, vectors
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.engine.growth.binned_rows import BinnedRows, bin_array
 
 FEWEST_ROWS = 40  # below this, folds of boosting have nothing to split
@@ -226,7 +226,7 @@ def check_training(
     return TrainingRows(
         X=values,
         names=table.names,
-        dose=vectors(doses),
+        dose=Doses.of_table(doses).values,
         y=outcome,
         weights=None if weights is None else weights.astype(np.float64),
         ids=ids,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.nuisance.treatment.chained import ChainedDensity, along_chain
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
 from doseforest.nuisance.treatment.treatment_support import DoseSupport

@@ -11,8 +11,8 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose, derive
 from doseforest.data.checks import as_labels
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import dose_sample
-from doseforest.doses.vectors import components
 from doseforest.estimator.assignment import known_weights
 from doseforest.estimator.fit_plan import FitPlan, dose_kernel, fold_numbers
 from doseforest.estimator.training_rows import TrainingRows
@@ -53,7 +53,7 @@ def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) ->
         return WeightChoice(named(plan.density), {}, correct=True, strength=1.0)
     table = X
     if counts:
-        doses = components(rows.dose)
+        doses = Doses.of(rows.dose).table
         targets = np.column_stack([residual, doses])
         _, table = fit_encoder(
             X, counts, targets, doses=doses, weights=rows.weights, seed=plan.seed

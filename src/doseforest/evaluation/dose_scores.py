@@ -13,8 +13,8 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import checked_columns, checked_weights
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.grids import check_doses
-from doseforest.doses.vectors import MAX_COMPONENTS, vectors
 from doseforest.evaluation.qini.dose_arms import one_dose, own_chances
 from doseforest.inference.heterogeneity.contrast_scores import said_by_residuals
 from doseforest.inference.judged_rows import training_rows_judged
@@ -232,7 +232,7 @@ def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
     n_given = rows.n_given
     width = forest.n_components
     levels = _levels(doses, np.empty((0, width)))
-    asked = check_doses(vectors(levels), forest.support_)
+    asked = check_doses(Doses.of_table(levels).values, forest.support_)
     weights = forest._fitted.averager.weights.r
     own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
     values = np.full((n_given, len(levels)), np.nan)

@@ -18,14 +18,8 @@ from doseforest.base.machine import thread_count
 from doseforest.data import checks
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_table import BlockSource, as_table, categories_of
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.grids import FEW_LEVELS, check_count, dose_sample
-from doseforest.doses.vectors import (
-    MAX_COMPONENTS,
-    components,
-    dose_columns,
-    plain_doses,
-    vectors,
-)
 from doseforest.evaluation.effect_errors import CurveModel
 from doseforest.nuisance.cross_fit import HELD_OUT, draw_folds
 from doseforest.nuisance.encoding.category_encoding import fit_encoder
@@ -166,7 +160,7 @@ class EffectYardstick:
     def _curves(self, model: CurveModel, doses: DoseArray) -> FloatArray:
         within = getattr(model, "support_", getattr(model, "support", None))
         asked = doses if within is None else within.clip(doses)
-        curves = np.array(model.dose_response(self.X, plain_doses(asked)), np.float64)
+        curves = np.array(model.dose_response(self.X, Doses.of(asked).plain), np.float64)
         if curves.shape != (len(self.dose), doses.shape[-1]) or not np.isfinite(curves).all():
             raise ValueError(
                 "The 'model' parameter must give a finite outcome for each row and dose, shape "
@@ -237,7 +231,7 @@ def fit_yardstick(
     n_rows = table.n_rows
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
     columns = checks.checked_columns(treatment, "treatment", n_rows, MAX_COMPONENTS)
-    dose = vectors(columns.astype(np.float64))
+    dose = Doses.of_table(columns.astype(np.float64)).values
     weights = checks.checked_weights(sample_weight, n_rows)
     given = None if weights is None else weights.astype(np.float64)
     coded = learn_categories(table, categorical_features)
@@ -397,7 +391,7 @@ def _numbers(
     counts = {column: len(labels) for column, labels in categories_of(table).items()}
     if not counts:
         return values
-    doses = components(dose)
+    doses = Doses.of(dose).table
     targets = np.column_stack([y, doses])
     return fit_encoder(values, counts, targets, doses=doses, weights=weights, seed=seed)[1]
 
@@ -422,12 +416,12 @@ def _cells(dose: DoseArray, weights: FloatArray | None) -> tuple[DoseArray, Floa
 
     Of several components the cells are combinations of each one's.
     """
-    columns = dose_columns(dose)
+    columns = Doses.of(dose).columns
     places = [_nearest(column, weights, N_CELLS[len(columns)]) for column in columns]
     combined = np.stack([cells[nearest] for cells, nearest in places], axis=1)
     distinct, own = np.unique(combined, axis=0, return_inverse=True)
     inside = (own.reshape(-1, 1) == np.arange(len(distinct))).astype(np.float64)
-    return vectors(distinct), inside
+    return Doses.of_table(distinct).values, inside
 
 
 def _nearest(

@@ -10,8 +10,8 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data import checks
+from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.doses.grids import check_count
-from doseforest.doses.vectors import MAX_COMPONENTS
 from doseforest.evaluation.candidates import rows_at, split_parts
 from doseforest.evaluation.dose_scores import DoseScores
 from doseforest.evaluation.qini.qini_table import asked_doses

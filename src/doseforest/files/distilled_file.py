@@ -10,8 +10,8 @@ import numpy as np
 
 from doseforest.base.dtypes import Array
 from doseforest.doses.boxes import observed_support
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.stored_values import FileChecks
-from doseforest.doses.vectors import n_components, plain_dose, plain_doses
 from doseforest.engine.stored_forest import curve_width, read_forest, store_forest
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.files.forest_file import write_model
@@ -30,12 +30,12 @@ def store_distilled_forest(model: DistilledForest) -> tuple[dict[str, Any], dict
     forest, arrays = store_forest(model.forest, PREFIX)
     metadata = {
         "forest": forest,
-        "baseline": plain_dose(model.baseline),
+        "baseline": Doses.of(model.baseline).plain,
         "error": float(model.error),
         "spread": float(model.spread),
     }
     if model.grid is not None:
-        arrays = {**arrays, "grid": plain_doses(model.grid)}
+        arrays = {**arrays, "grid": Doses.of(model.grid).plain}
     return metadata, arrays
 
 
@@ -50,7 +50,7 @@ def read_distilled_forest(
     if own is None:
         CHECKS.ascending(grid, "doses")
     CHECKS.require(curve_width(forest) == len(grid), "has curves that do not fit its doses")
-    baseline = CHECKS.one_dose(metadata["baseline"], "baseline", n_components(grid))
+    baseline = CHECKS.one_dose(metadata["baseline"], "baseline", Doses.of(grid).n_components)
     within = observed_support(grid).contains(np.array([baseline]))
     CHECKS.require(bool(within.all()), "has a baseline beyond its doses")
     return DistilledForest(

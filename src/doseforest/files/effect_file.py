@@ -11,9 +11,9 @@ import numpy as np
 from doseforest.base.dtypes import MAX_FEATURES, Array, IntArray
 from doseforest.data.feature_table import Categories
 from doseforest.doses.boxes import DoseBox
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.grids import SUPPORT_SLACK, DoseRange
 from doseforest.doses.stored_values import FLOATS, INTEGERS
-from doseforest.doses.vectors import MAX_COMPONENTS, n_components, plain_dose, plain_doses
 from doseforest.engine.stored_categories import read_categories, store_categories
 from doseforest.estimator.bags.stored_bags import outcome_prefix, read_bags, store_bags
 from doseforest.estimator.bags.unit_bags import UnitBags
@@ -58,7 +58,7 @@ def save_effect_forest(model: EffectForest, path: str | Path) -> None:
 def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, Array]]:
     """Take an effect forest apart into metadata, which is plain JSON, and named arrays."""
     arrays: dict[str, Array] = {
-        "doses": np.asarray(plain_doses(model.doses), FLOATS),
+        "doses": np.asarray(Doses.of(model.doses).plain, FLOATS),
         "effect_columns": np.asarray(model.effect_columns, INTEGERS),
     }
     parts = []
@@ -70,7 +70,7 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
     metadata: dict[str, Any] = {
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
-        "baseline": plain_dose(model.baseline),
+        "baseline": Doses.of(model.baseline).plain,
         "support": _plain_support(model.ranges),
         "bounded": bool(model.bounded),
         "parts": parts,
@@ -98,7 +98,7 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     support = _support(metadata["support"])
     doses = CHECKS.doses(arrays, "doses")
     CHECKS.require(
-        n_components(doses) == support.n_components,
+        Doses.of(doses).n_components == support.n_components,
         "has doses of other components than their range",
     )
     baseline = CHECKS.one_dose(metadata["baseline"], "baseline", support.n_components)
@@ -214,9 +214,9 @@ def _codes(columns: IntArray, categories: Categories) -> Categories:
 def _correction_components(correction: Correction) -> Iterator[int]:
     """Number of components of the doses that a correction is of, where it says so."""
     if isinstance(correction, OrthogonalCorrection):
-        yield n_components(correction.projection.nodes)
+        yield Doses.of(correction.projection.nodes).n_components
     elif isinstance(correction, StabilizedCorrection | PublishedCorrection):
-        yield n_components(correction.grid)
+        yield Doses.of(correction.grid).n_components
 
 
 def _plain_support(ranges: tuple[DoseRange, ...]) -> Any:

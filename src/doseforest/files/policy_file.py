@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.stored_values import FLOATS, FileChecks
-from doseforest.doses.vectors import plain_dose, plain_doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.files.forest_file import READERS, read_model, write_model
@@ -117,7 +117,7 @@ def _store_dose_policy(policy: DosePolicy) -> Stored:
     }
     metadata |= _store_components(policy) | {
         "budget_price": policy.budget_price,
-        "baseline": plain_dose(policy.baseline),
+        "baseline": Doses.of(policy.baseline).plain,
         **{
             name: list(limit) if isinstance(limit, tuple) else limit
             for name, limit in (("min_dose", policy.min_dose), ("max_dose", policy.max_dose))
@@ -184,7 +184,7 @@ def _folder(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
 
 
 def _store_constant(policy: ConstantPolicy) -> Stored:
-    return {"dose": plain_dose(policy.dose), **_store_components(policy)}, {}
+    return {"dose": Doses.of(policy.dose).plain, **_store_components(policy)}, {}
 
 
 def _read_constant(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> ConstantPolicy:
@@ -193,7 +193,7 @@ def _read_constant(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> 
 
 def _store_exploration(policy: ExplorationPolicy) -> Stored:
     plain = {"probabilities": policy.probabilities.tolist(), "key": policy.key, "salt": policy.salt}
-    doses = np.asarray(plain_doses(policy.doses), FLOATS)
+    doses = np.asarray(Doses.of(policy.doses).plain, FLOATS)
     return plain | _store_components(policy), {"doses": doses}
 
 

@@ -14,8 +14,8 @@ from doseforest.data.checks import checked_columns
 from doseforest.data.feature_places import feature_places
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import check_count, check_doses
-from doseforest.doses.vectors import dose_text, plain_dose
 from doseforest.estimator.early_checks import check_given
 from doseforest.inference.doubts.compared_effects import (
     ends_to_compare,
@@ -457,7 +457,7 @@ class ForestTests:
                 f"Got {params!r} instead."
             )
         check_given(treatment, "refute")
-        ends = [plain_dose(dose) for dose in ends_to_compare(self._fitted, low, high)]
+        ends = [Doses.of(dose).plain for dose in ends_to_compare(self._fitted, low, high)]
         rows = given_rows(X, y, treatment, sample_weight, groups)
         recipe = refitted_recipe(self._forest, kind, ends[0], {} if params is None else params)
 

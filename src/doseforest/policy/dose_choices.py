@@ -10,7 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.base.late import late
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class DoseChoices:
         counts = counts.reshape(n_names, n_doses)
         units = counts.sum(axis=1)
         shares = counts / units[:, None]
-        mean = shares @ components(self.doses)
+        mean = shares @ Doses.of(self.doses).table
         unknown = np.bincount(place[~known], minlength=n_names)
         value, cost = (
             np.where(unknown < units, np.bincount(place[known], own[known], n_names), np.nan)

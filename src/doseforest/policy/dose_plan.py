@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.policy.dose_choices import DoseChoices
 from doseforest.policy.problem import Limit
 

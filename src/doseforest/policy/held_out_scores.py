@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.data import checks
-from doseforest.doses.vectors import dose_text, n_components, plain_doses, vectors
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.averages.average_curves import centred_influence
 from doseforest.estimator.chosen_bandwidths import choose_bandwidth
 from doseforest.estimator.fit_plan import dose_kernel
@@ -44,17 +44,17 @@ def scores_by_propensity(
     groups: Any = None,
 ) -> HeldOutScores:
     """Scores of an experiment: predictions plus residuals at the doses given, over propensities."""
-    predicted = np.asarray(forest.dose_response(X, plain_doses(doses)), np.float64)
+    predicted = np.asarray(forest.dose_response(X, Doses.of(doses).plain), np.float64)
     n_rows = len(predicted)
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
-    width = n_components(doses)
+    width = Doses.of(doses).n_components
     table = checks.checked_columns(treatment, "treatment", n_rows, width).astype(np.float64)
     if table.shape[1] != width:
         raise ValueError(
             f"The 'treatment' parameter must have {width} components, as the doses of the policy. "
             f"Got {table.shape[1]} instead."
         )
-    given = vectors(table)
+    given = Doses.of_table(table).values
     at_dose = given[:, None] == doses[None, :]
     chance = _checked_propensity(propensity, at_dose)
     place = at_dose.argmax(axis=1)
@@ -129,7 +129,7 @@ def scores_by_nuisances(
 def check_seen(doses: DoseArray, needed: Array, treatment: Any) -> None:
     """Raise ValueError where a policy gives a dose that no row of an experiment had."""
     table = checks.as_numbers(treatment, "treatment").astype(np.float64)
-    given = vectors(table) if table.ndim == 2 else table
+    given = Doses.of_table(table).values if table.ndim == 2 else table
     missing = doses[needed & ~np.isin(doses, given)]
     if len(missing):
         raise ValueError(

@@ -11,7 +11,7 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.late import late
 from doseforest.doses.curve_effects import one_dose, unit_doses
-from doseforest.doses.vectors import dose_text, n_components
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.policy.artifact.dose_limits import place_of
 from doseforest.policy.artifact.unit_columns import CheckedUnits, read_units
@@ -289,7 +289,7 @@ def _with_baseline(doses: DoseArray, baseline: Any) -> tuple[DoseArray, int]:
     """The doses with the baseline among them, ascending, and its place."""
     if baseline is None:
         return doses, 0
-    one = one_dose(baseline, "baseline", n_components(doses))
+    one = one_dose(baseline, "baseline", Doses.of(doses).n_components)
     every: DoseArray = np.unique(np.append(doses, one))
     return every, place_of(one, every, "baseline")
 

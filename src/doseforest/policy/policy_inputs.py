@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.data.checks import LARGEST_VALUE, as_labels, as_numbers, missing_marks
-from doseforest.doses.vectors import components, is_record, vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.policy.problem import BLOCK_ENTRIES, DoseProblem, Limit
 from doseforest.policy.risk import checked_risk
 
@@ -135,10 +135,10 @@ def _check_not_negative(matrix: Array, name: str, unless: str = "") -> None:
 def _doses(doses: Any, n_doses: int) -> DoseArray:
     if doses is None:
         return np.arange(n_doses, dtype=np.float64)
-    own = doses if is_record(doses) else as_numbers(doses, "doses").astype(np.float64)
-    if own.ndim == 2 and len(own) == n_doses and not is_record(own):
-        own = vectors(own)
-    if own.shape != (n_doses,) or not np.isfinite(components(own)).all():
+    own = doses if Doses.of(doses).joint else as_numbers(doses, "doses").astype(np.float64)
+    if own.ndim == 2 and len(own) == n_doses and not Doses.of(own).joint:
+        own = Doses.of_table(own).values
+    if own.shape != (n_doses,) or not np.isfinite(Doses.of(own).table).all():
         raise ValueError(
             f"The 'doses' parameter must be {n_doses} finite doses, one per column of 'value'. "
             f"Got {doses!r} instead."
@@ -169,7 +169,7 @@ def _within(
     if end is None:
         return marks
     ends = as_numbers(end, name).astype(np.float64)
-    table = components(doses)
+    table = Doses.of(doses).table
     wide = table.shape[1]
     if ends.ndim < 2 and ends.shape != (wide,) and wide == 1 and ends.size in (1, shape[0]):
         ends = ends.reshape(-1, 1)

@@ -9,7 +9,7 @@ from doseforest.base.dtypes import DoseArray
 from doseforest.doses.bases.arms import ArmsBasis, has_arms
 from doseforest.doses.bases.dose_basis import component_of
 from doseforest.doses.dose_labels import default_labels
-from doseforest.doses.vectors import dose_text, n_components
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.report.pictures import DoseMarks
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def fitted_axes(fitted: Fitted) -> DoseAxes:
 
 def known_axes(bases: list[Any], grid: DoseArray) -> DoseAxes:
     """Components as the bases of corrections know them, without training rows."""
-    width, own = n_components(grid), [basis for basis in bases if basis is not None]
+    width, own = Doses.of(grid).n_components, [basis for basis in bases if basis is not None]
     arms = any(isinstance(basis, ArmsBasis) for basis in own) or (not own and has_arms(grid))
     labels = default_labels(width, arms)
     return DoseAxes(tuple(_known_marks(own, k, label) for k, label in enumerate(labels)), arms)

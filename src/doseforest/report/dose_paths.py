@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.curve_effects import dose_table, one_dose
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import as_doses, check_doses
-from doseforest.doses.vectors import components, vectors
 from doseforest.report.dose_axes import DoseAxes
 from doseforest.report.pictures import SMOOTH_POINTS, DoseMarks
 
@@ -70,7 +70,7 @@ class DosePath:
 
     def observed(self, dose: DoseArray) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Places of observed doses, and which of the rows are of the arms drawn."""
-        table = components(dose)
+        table = Doses.of(dose).table
         places = table[:, self.component].copy()
         seen = np.full(len(table), not self.spans)
         if self.arm is not None:
@@ -151,12 +151,12 @@ def _component_path(
     model: EffectForest, axes: DoseAxes, doses: Any, component: int, at: Any
 ) -> DosePath:
     start = model.baseline if at is None else one_dose(at, "at", model.n_components)
-    held = components(check_doses(np.array([start]), model.support, "at"))[0]
+    held = Doses.of(check_doses(np.array([start]), model.support, "at")).table[0]
     marks = axes.parts[component]
     if doses is not None:
         values = as_doses(doses)
     else:
-        table = components(model.doses)
+        table = Doses.of(model.doses).table
         if axes.arms:
             table = table[table[:, 0] == held[0]]
         values = _drawn_values(np.unique(table[:, component]), marks, axes, held)
@@ -171,7 +171,7 @@ def _component_path(
     )
     named = replace(marks, dose=f"{marks.dose} ({others})")
     arm = float(held[0]) if axes.arms else None
-    return DosePath(vectors(drawn), values, named, component, arm=arm)
+    return DosePath(Doses.of_table(drawn).values, values, named, component, arm=arm)
 
 
 def _drawn_values(
@@ -191,7 +191,7 @@ def _drawn_values(
 
 def _arms_path(model: EffectForest, axes: DoseAxes, doses: Any) -> DosePath:
     asked = model.doses if doses is None else dose_table(doses, 1, n_components=2)[0]
-    table = np.unique(components(asked), axis=0)
+    table = np.unique(Doses.of(asked).table, axis=0)
     arms = np.unique(table[:, 0])
     n_points = max(SMOOTH_POINTS // len(arms), 11)
     spans, drawn, places = [], [], []
@@ -207,4 +207,6 @@ def _arms_path(model: EffectForest, axes: DoseAxes, doses: Any) -> DosePath:
         start = span.end + GAP
     lone = tuple(span.start for span in spans if span.end == span.start)
     marks = DoseMarks(lone, len(lone) < len(spans), axes.parts[1].dose, axes.outcome)
-    return DosePath(vectors(np.vstack(drawn)), np.concatenate(places), marks, 1, tuple(spans))
+    return DosePath(
+        Doses.of_table(np.vstack(drawn)).values, np.concatenate(places), marks, 1, tuple(spans)
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray
-from doseforest.doses.vectors import components, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.report.dose_axes import DoseAxes
 
 N_DOSES = 5
@@ -21,12 +21,12 @@ def few_doses(doses: DoseArray, baseline: Any, axes: DoseAxes) -> DoseArray:
     baseline, and the highest of all together; of arms: the lowest and the highest dose of each.
     """
     others: DoseArray = doses[doses != baseline]
-    joint = n_components(doses) > 1
+    joint = Doses.of(doses).n_components > 1
     most = N_DOSES if axes.parts[0].continuous and not joint else MOST_LEVELS
     if len(others) <= most:
         return others
     if axes.arms:
-        arms = components(others)[:, 0]
+        arms = Doses.of(others).table[:, 0]
         first = np.flatnonzero(np.append(True, np.diff(arms) != 0))
         places = np.union1d(first, np.append(first[1:], len(arms)) - 1)
     elif joint:
@@ -41,7 +41,7 @@ def few_doses(doses: DoseArray, baseline: Any, axes: DoseAxes) -> DoseArray:
 
 def _corners(doses: DoseArray, baseline: Any) -> Any:
     """Places of the lowest and highest values of each component with the others at the baseline."""
-    table, start = components(doses), components(np.array([baseline]))[0]
+    table, start = Doses.of(doses).table, Doses.of(np.array([baseline])).table[0]
     picked = []
     for place in range(table.shape[1]):
         alone = np.flatnonzero(np.delete(table == start, place, axis=1).all(axis=1))

@@ -11,8 +11,8 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data.feature_places import feature_places
 from doseforest.doses.curve_effects import one_dose
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import check_count, check_doses
-from doseforest.doses.vectors import dose_text, grid_of
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.evaluation.importance import effect_importance
 from doseforest.report import curve_plots, effect_plots, interval_plots
@@ -309,7 +309,7 @@ class ForestPlots:
         pyplot()
         model, axes = self._model, self._axes
         first, second = surface_axes(model, axes, doses)
-        grid = grid_of([first, second])
+        grid = Doses.product([first, second]).values
         asked = check_doses(np.append(grid, model.baseline), model.support)
         if X is None:
             if unit is not None:

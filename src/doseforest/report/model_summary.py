@@ -11,7 +11,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.text_tables import text_table
-from doseforest.doses.vectors import dose_columns, dose_text
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.averages.averaging import Averager
 from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
@@ -115,7 +115,7 @@ def _treatment(
     rows: TrainingRows, grounds: tuple[DoseSupport, ...], axes: DoseAxes, baseline: Any
 ) -> tuple[str, ...]:
     own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    columns = dose_columns(rows.dose)
+    columns = Doses.of(rows.dose).columns
     if len(columns) == 1:
         digits = 4 if grounds[0].continuous else 6
         text = _component(columns[0], own, grounds[0])

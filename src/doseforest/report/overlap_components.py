@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import components, dose_columns, vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import within
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.report.covariate_balance import Balance, correlation_balance, covariate_balance
@@ -18,13 +18,15 @@ from doseforest.report.overlap_measures import variance_ratios
 
 def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:
     """Doses that can be asked about, component by component; see `within`."""
-    columns = zip(grounds, dose_columns(doses), strict=True)
-    return vectors(np.column_stack([within(ground, column) for ground, column in columns]))
+    columns = zip(grounds, Doses.of(doses).columns, strict=True)
+    return Doses.of_table(
+        np.column_stack([within(ground, column) for ground, column in columns])
+    ).values
 
 
 def beside_masses(grounds: tuple[DoseSupport, ...], dose: DoseArray) -> NDArray[np.bool_]:
     """Rows whose dose has a density: no component is at a point mass; of levels alone, all rows."""
-    columns = zip(grounds, dose_columns(dose), strict=True)
+    columns = zip(grounds, Doses.of(dose).columns, strict=True)
     apart = [~ground.at_mass(own) for ground, own in columns if ground.continuous]
     every: NDArray[np.bool_] = np.all([np.ones(len(dose), bool), *apart], axis=0)
     return every
@@ -46,7 +48,7 @@ def component_ratios(
     """
     if len(grounds) == 1:
         return variance_ratios(density, X, dose, grounds[0], weights)
-    table = components(dose)
+    table = Doses.of(dose).table
     out = np.full(table.shape, np.nan)
     for place, ground in enumerate(grounds):
         part, known = density.parts[place], np.column_stack([X, table[:, :place]])
@@ -82,7 +84,7 @@ def dose_balance(
     if len(grounds) == 1:
         return covariate_balance(X, dose, r, grounds[0], weights=weights, labels=labels)
     own = np.ones(len(dose)) if weights is None else weights
-    columns = dose_columns(dose)
+    columns = Doses.of(dose).columns
     targets = _targets(columns[0], grounds[0], axes.labels[0], own)
     if axes.arms:
         targets |= _within_arms(columns[0], columns[1], axes.labels[1], own)

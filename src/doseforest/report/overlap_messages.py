@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.estimator.unit_support import FEWEST_SUPPORTED
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernel_weights import effective_sample
-from doseforest.doses.vectors import plain_doses
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.fitted import Fitted
 from doseforest.estimator.training_rows import TrainingRows
@@ -251,7 +251,7 @@ def report_overlap(
     labels = [feature_label(rows.names, int(k)) for k in rows.treatment_columns]
     return OverlapReport(
         n_rows=rows.n_rows,
-        doses=plain_doses(doses),
+        doses=Doses.of(doses).plain,
         components=axes.labels,
         arms=axes.arms,
         masses=masses,
@@ -270,7 +270,7 @@ def report_overlap(
         balance=dose_balance(X, rows.dose, chosen.r, grounds, axes, weights=sample, labels=labels),
         weak_below=float(weak_below),
         weak_share=float(np.average(weak, weights=sample)),
-        observed_doses=plain_doses(rows.dose),
+        observed_doses=Doses.of(rows.dose).plain,
         treatment_weights=chosen.r,
         variance_ratios=ratios,
         sample_weights=sample,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.text_tables import text_table
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.report.dose_cells import DoseCells, dose_cells
 from doseforest.report.overlap_measures import QUANTILES
 

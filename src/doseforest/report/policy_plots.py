@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.policy.problem import InfeasibleError
 from doseforest.report.pictures import BLUE, GREY, INK, ORANGE, plain_axes, pyplot, titled
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.report.pictures import (
     GREY,
     INK,

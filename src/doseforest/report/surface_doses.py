@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, as_doses
-from doseforest.doses.vectors import components
 from doseforest.report.dose_axes import DoseAxes
 from doseforest.report.pictures import DoseMarks
 
@@ -35,7 +35,7 @@ def surface_axes(model: EffectForest, axes: DoseAxes, doses: Any) -> tuple[Float
             f"instead: use {cure}."
         )
     if doses is None:
-        table = components(model.doses)
+        table = Doses.of(model.doses).table
         first, second = (
             _spread(np.unique(table[:, k]), own, model.ranges[k])
             for k, own in enumerate(axes.parts)

@@ -12,7 +12,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.binning import MAX_CATEGORIES, FeatureBins
 from doseforest.data.row_blocks import NUMBERS, RowBlock
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.encoding.category_encoding import (
     CategoryEncoder,
     encode_out_of_fold,
@@ -38,7 +38,7 @@ def encode_units(
         return None
 
     def columns(block: RowBlock) -> FloatArray:
-        doses = components(block.dose)
+        doses = Doses.of(block.dose).table
         return np.column_stack([block.y, doses, doses])
 
     encoders = fit_encoders(units, counts, columns, n_targets=1 + n_components)

@@ -14,8 +14,8 @@ from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.bases.spline_products import SplineProducts
 from doseforest.doses.bases.splines import Spline
 from doseforest.doses.boxes import DoseBox
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import FEW_LEVELS, DoseRange
-from doseforest.doses.vectors import components, dose_columns, is_record, plain_doses
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.effect_forest import (
@@ -118,7 +118,7 @@ class FitReport:
             "leaf_sizes": list(self.leaf_sizes),
             "rounds": [dict(own) for own in self.rounds],
             "growth": {stage: asdict(own) for stage, own in self.growth.items()},
-            "doses": plain_doses(self.doses).tolist(),
+            "doses": Doses.of(self.doses).plain.tolist(),
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
             "overlap": None if self.overlap is None else plain_report(self.overlap),
@@ -168,7 +168,7 @@ def fit_units(
         warn_of_overlap(overlap, grid)
     cores: tuple[SplineCore, ...] = ()
     if settings.outcome_model != "members":
-        splines = SplineProducts() if is_record(sample.dose) else Spline()
+        splines = SplineProducts() if Doses.of(sample.dose).joint else Spline()
         fitted = splines.fit(sample.dose, sample.weights)
         cores = fit_cores(units, features, fitted, float(total / weight))
     on_progress(1)
@@ -282,7 +282,7 @@ def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
     missed = np.setdiff1d(ends if levels is None else levels, dose)
     dose, weights = np.append(dose, missed), np.append(weights, np.ones(len(missed)))
     # Sums over them must not depend on partitions.
-    order = np.lexsort((weights, *components(dose).T[::-1]))
+    order = np.lexsort((weights, *Doses.of(dose).table.T[::-1]))
     nothing = np.zeros(0, np.int64)
     return TrainingRows(
         X=np.zeros((len(dose), 0)),
@@ -300,7 +300,7 @@ def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
     """Of some distinct doses the first with the lowest and the highest value of a component."""
     ranges = support.ranges if isinstance(support, DoseBox) else (support,)
     found = [doses[:0]]
-    for own, values in zip(ranges, dose_columns(doses), strict=True):
+    for own, values in zip(ranges, Doses.of(doses).columns, strict=True):
         found += [doses[values == end][:1] for end in (own.low, own.high)]
     return np.unique(np.concatenate(found))
 
@@ -308,7 +308,7 @@ def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
 def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:
     """Bins of the covariates, then of the dose or of each of its components."""
     row_weights = None if sample.weights is None else sample.weights.astype(np.float32)
-    for values in dose_columns(sample.dose):
+    for values in Doses.of(sample.dose).columns:
         edges = feature_edges(values, row_weights, max_bins)
         starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
         bins = replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)

@@ -13,7 +13,7 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.seeds import draw, stream
 from doseforest.data.row_blocks import Item, Result, RowBlock, Sums
 from doseforest.data.sampling import DRAW_FOLD
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.spark.jobs import Kept, described
 
 
@@ -93,7 +93,7 @@ def joined_blocks(blocks: Iterable[RowBlock], n_features: int, n_components: int
     """Put blocks without columns one behind the other; none of them make a block without rows."""
     parts = list(blocks)
     if not parts:
-        none, dose = np.zeros(0, np.int64), vectors(np.zeros((0, n_components)))
+        none, dose = np.zeros(0, np.int64), Doses.of_table(np.zeros((0, n_components))).values
         return RowBlock(np.zeros((0, n_features)), dose, np.zeros(0), None, none, none)
 
     def together(name: str) -> Any:

@@ -13,7 +13,7 @@ from doseforest.base.seeds import Purpose, derive
 from doseforest.data.binning import FeatureBins
 from doseforest.data.feature_table import ArrayTable, Categories
 from doseforest.data.row_blocks import RowBlock
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.engine.forest import Forest
 from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
 from doseforest.spark.cluster_units import Units
@@ -66,7 +66,7 @@ def bin_units(units: Units, bins: FeatureBins, covariates: BinnedFeatures) -> No
     """
 
     def binned(block: RowBlock) -> dict[str, BinArray]:
-        found = {BINS: _bin(bins, np.column_stack([block.numbers, components(block.dose)]))}
+        found = {BINS: _bin(bins, np.column_stack([block.numbers, Doses.of(block.dose).table]))}
         if covariates.column != BINS:
             found[covariates.column] = _bin(covariates.bins, block.X)
         return found

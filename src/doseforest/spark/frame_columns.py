@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray
 from doseforest.data.feature_table import Categories
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.spark.category_columns import CategoryPlaces, category_places, is_text
 
 
@@ -189,7 +189,7 @@ def dose_records(doses: Any, n_components: int) -> DoseArray:
     if n_components == 1:
         return np.array(doses.to_numpy(zero_copy_only=False), np.float64)
     flat = np.array(doses.flatten().to_numpy(zero_copy_only=False), np.float64)
-    return vectors(flat.reshape(-1, n_components))
+    return Doses.of_table(flat.reshape(-1, n_components)).values
 
 
 def column(name: str) -> Any:

@@ -16,8 +16,8 @@ from doseforest.data.exact_grid import grid_steps
 from doseforest.data.feature_table import Categories
 from doseforest.data.row_blocks import RowBlock
 from doseforest.doses.boxes import DoseBox
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange
-from doseforest.doses.vectors import components, vectors
 from doseforest.estimator.training_rows import FEWEST_ROWS
 from doseforest.spark.category_columns import category_places, coded_rows, learn_labels
 from doseforest.spark.cluster_units import add_up, fold_of, joined_blocks
@@ -316,7 +316,7 @@ def _block(
 
 
 def _without_negative_zeros(dose: DoseArray) -> DoseArray:
-    return vectors(components(dose) + 0.0)
+    return Doses.of_table(Doses.of(dose).table + 0.0).values
 
 
 def _weight_scale(blocks: Any, summary: FrameSummary) -> Callable[[FloatArray], ChannelArray]:

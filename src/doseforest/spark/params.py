@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.ml.param import Param, Params, TypeConverters
 
 from doseforest.doses.bases.dose_basis import BASES
-from doseforest.doses.vectors import MAX_COMPONENTS
+from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.spark.cluster_outcome import OUTCOME_MODELS
 from doseforest.spark.engine import MODES
 from doseforest.spark.local_only import local_value, refuse_parameter

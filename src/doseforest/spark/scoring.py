@@ -10,7 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data.feature_table import ArrayTable
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.spark.category_columns import coded_rows
 from doseforest.spark.frame_columns import dose_records
 
@@ -100,7 +100,7 @@ def _own(forest: Any, X: ArrayTable, dose: Any) -> FloatArray:
     if width > 1 and not pa.types.is_list(dose.type):
         return out  # the frame has no doses
     own = dose_records(dose, width)
-    known = np.isfinite(components(own)).all(axis=1)
+    known = np.isfinite(Doses.of(own).table).all(axis=1)
     if known.any():
         units = replace(X, values=X.values[known])
         asked = forest.support.clip(own[known])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.pricing.market import (
     ASSIGNMENTS,
     FEATURES,
@@ -347,7 +347,7 @@ def test_policies_may_be_numbers_arrays_functions_and_objects():
     np.testing.assert_array_equal(two.plan([0.1, 0.2], traffic)[3], [0.1, 0.2])
     assert two.plan(0.1, traffic).shape == (len(traffic), 2)
     pairs = np.tile([0.1, 0.2], (len(traffic), 1))
-    np.testing.assert_array_equal(two.plan(vectors(pairs), traffic), pairs)
+    np.testing.assert_array_equal(two.plan(Doses.of_table(pairs).values, traffic), pairs)
 
 
 @pytest.mark.parametrize(

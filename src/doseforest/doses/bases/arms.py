@@ -11,9 +11,9 @@ from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.bases.tensor import check_part
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import dose_sample
 from doseforest.doses.stored_values import FileChecks
-from doseforest.doses.vectors import components, n_components
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import FittedBasis
@@ -34,25 +34,25 @@ class Arms:
 
     Examples
     --------
-    >>> from doseforest.doses.vectors import vectors
+    >>> from doseforest.doses.dose_values import Doses
     >>> arm = np.repeat([0.0, 1.0], 50)
     >>> dose = np.append(np.zeros(50), np.linspace(5.0, 30.0, 50))
-    >>> basis = Arms().fit(vectors(np.column_stack([arm, dose])))
+    >>> basis = Arms().fit(Doses.of_table(np.column_stack([arm, dose])).values)
     >>> basis.n_functions
     8
-    >>> basis.evaluate(vectors(np.array([[0.0, 0.0], [1.0, 30.0]])))[:, :3].round(2)
+    >>> basis.evaluate(Doses.of_table(np.array([[0.0, 0.0], [1.0, 30.0]])).values)[:, :3].round(2)
     array([[1. , 0. , 0. ],
            [1. , 1. , 1.7]])
     """
 
     def fit(self, dose: DoseArray, weights: Any = None) -> ArmsBasis:
         """Make the functions from the observed arms and doses."""
-        if n_components(dose) != 2:
+        if Doses.of(dose).n_components != 2:
             raise ValueError(
                 "The 'dose' parameter of Arms.fit must have two components, the arm and its dose. "
-                f"Got {n_components(dose)} instead."
+                f"Got {Doses.of(dose).n_components} instead."
             )
-        arm, amount = components(dose).T
+        arm, amount = Doses.of(dose).table.T
         own = np.ones(len(arm)) if weights is None else np.asarray(weights, np.float64)
         indicators = Indicators().fit(arm, own)
         varying = [
@@ -101,7 +101,7 @@ class ArmsBasis:
 
     def evaluate(self, doses: DoseArray) -> FloatArray:
         """Values of the functions, (n, n_functions); every arm must be one of those seen."""
-        arm, amount = components(doses).T
+        arm, amount = Doses.of(doses).table.T
         values = [self.arms.evaluate(arm)]
         tables = [
             np.zeros((len(arm), 1)) if basis is None else basis.evaluate(amount)
@@ -147,14 +147,14 @@ def has_arms(dose: DoseArray) -> bool:
     Its first component has few levels, and in some of them the second one does not vary, or varies
     over a part of its range only.
 
-    >>> from doseforest.doses.vectors import vectors
+    >>> from doseforest.doses.dose_values import Doses
     >>> arm, dose = np.repeat([0.0, 1.0], 50), np.append(np.zeros(50), np.linspace(5, 30, 50))
-    >>> has_arms(vectors(np.column_stack([arm, dose])))
+    >>> has_arms(Doses.of_table(np.column_stack([arm, dose])).values)
     True
     """
-    if n_components(dose) != 2:
+    if Doses.of(dose).n_components != 2:
         return False
-    arm, amount = components(dose).T
+    arm, amount = Doses.of(dose).table.T
     levels, _ = dose_sample(arm).levels()
     if len(levels) > MAX_ARMS or len(np.unique(amount)) <= MAX_ARMS:
         return False

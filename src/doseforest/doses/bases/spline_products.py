@@ -18,9 +18,9 @@ from doseforest.doses.bases.tensor import (
     check_products,
     new_directions,
 )
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import dose_sample
 from doseforest.doses.stored_values import FileChecks
-from doseforest.doses.vectors import components, dose_columns
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import FittedBasis
@@ -42,8 +42,8 @@ class SplineProducts:
 
     Examples
     --------
-    >>> from doseforest.doses.vectors import grid_of
-    >>> doses = grid_of([np.linspace(0, 1, 21), np.linspace(0, 1, 22)])
+    >>> from doseforest.doses.dose_values import Doses
+    >>> doses = Doses.product([np.linspace(0, 1, 21), np.linspace(0, 1, 22)]).values
     >>> basis = SplineProducts().fit(doses)
     >>> basis.n_leading, basis.n_functions
     (8, 32)
@@ -51,7 +51,7 @@ class SplineProducts:
 
     def fit(self, dose: DoseArray, weights: Any = None) -> SplineProductBasis:
         """Make the functions from the observed doses."""
-        columns = dose_columns(dose)
+        columns = Doses.of(dose).columns
         parts = tuple(_component(column, weights) for column in columns)
         ranked = sorted(_products(parts), key=lambda own: _rank(parts, own))
         joint = [own for own in ranked if sum(k > 0 for k in own) > 1][:MOST_JOINT]
@@ -90,7 +90,7 @@ class SplineProductBasis:
 
     def evaluate(self, doses: DoseArray) -> FloatArray:
         """Values of the functions, (n, n_functions)."""
-        table = components(doses)
+        table = Doses.of(doses).table
         values = np.ones((len(table), self.n_functions))
         for k, part in enumerate(self.parts):
             values *= part.evaluate(table[:, k])[:, [own[k] for own in self.products]]

@@ -13,9 +13,9 @@ from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre, PolynomialBasis
 from doseforest.doses.bases.splines import SplineBasis
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.grids import check_count, dose_sample
 from doseforest.doses.stored_values import FileChecks
-from doseforest.doses.vectors import MAX_COMPONENTS, components, dose_columns
 
 if TYPE_CHECKING:
     from doseforest.doses.bases.dose_basis import DoseBasis, FittedBasis
@@ -58,12 +58,13 @@ class Tensor:
 
     Examples
     --------
-    >>> from doseforest.doses.vectors import grid_of, vectors
-    >>> doses = grid_of([np.linspace(0, 1, 21), np.linspace(0, 1, 22)])
+    >>> from doseforest.doses.dose_values import Doses
+    >>> doses = Doses.product([np.linspace(0, 1, 21), np.linspace(0, 1, 22)]).values
     >>> basis = Tensor(main_order=2, joint_order=2).fit(doses)
     >>> basis.n_functions, basis.orders
     (6, array([0, 1, 1, 2, 2, 2]))
-    >>> basis.evaluate(vectors(np.array([[0.5, 0.5]])))[0, [0, 1, 2, 5]].round(6) + 0.0
+    >>> middle = Doses.of_table(np.array([[0.5, 0.5]])).values
+    >>> basis.evaluate(middle)[0, [0, 1, 2, 5]].round(6) + 0.0
     array([1., 0., 0., 0.])
     """
 
@@ -78,7 +79,7 @@ class Tensor:
 
     def fit(self, dose: DoseArray, weights: Any = None) -> TensorBasis:
         """Make the functions from the observed doses, two or three components each."""
-        columns = dose_columns(dose)
+        columns = Doses.of(dose).columns
         if len(columns) not in MAIN_ORDERS:
             raise ValueError(
                 "The 'dose' parameter of Tensor.fit must have two or three components. "
@@ -123,7 +124,7 @@ class TensorBasis:
 
     def evaluate(self, doses: DoseArray) -> FloatArray:
         """Values of the functions, (n, n_functions)."""
-        table = components(doses)
+        table = Doses.of(doses).table
         values = np.ones((len(table), self.n_functions))
         for k, part in enumerate(self.parts):
             values *= part.evaluate(table[:, k])[:, [own[k] for own in self.products]]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.smoothing.leave_one_out import leave_one_out_risk, smallest_bandwidth
 from doseforest.doses.smoothing.smoother_inputs import (
@@ -21,7 +22,6 @@ from doseforest.doses.smoothing.smoother_inputs import (
     checked_row_weights,
     given_bandwidth,
 )
-from doseforest.doses.vectors import is_record
 
 # Multiples of the rule of thumb that are tried: unit curves have wanted four times it (design).
 _TRIED = 2.0 ** np.arange(-2, 3.25, 0.25)
@@ -111,7 +111,7 @@ def rule_of_thumb(dose: Any, kernel: str | Kernel, weights: Any = None) -> float
     >>> round(rule_of_thumb(dose, "gaussian"), 3), round(rule_of_thumb(dose, "biweight"), 3)
     (0.653, 1.713)
     """
-    if is_record(dose):
+    if Doses.of(dose).joint:
         return 1.0  # a multiple of each component's own width
     own, doses = checked_kernel(kernel), checked_numbers(dose, "dose")
     row_weights = checked_row_weights(weights, len(doses))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from doseforest.base.dtypes import CHANNEL_DTYPE, ChannelArray, FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernel_weights import scaled_differences, scaled_kernel
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.product_kernels import product_weights
@@ -23,7 +24,6 @@ from doseforest.doses.smoothing.smoother_inputs import (
     checked_support,
     given_bandwidth,
 )
-from doseforest.doses.vectors import is_record
 
 # No line is drawn to a dose further from the mean of the local doses than ten of their standard
 # deviations. It also bounds the cancellation in the local variance: two digits at the most.
@@ -149,7 +149,7 @@ def local_linear_weights(
     >>> (weights.T @ (3 + 2 * dose) / len(dose)).round(5)
     array([3., 4.])
     """
-    if is_record(dose):
+    if Doses.of(dose).joint:
         return product_weights(dose, grid, bandwidth, kernel, weights)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     ends = float(doses.min()), float(doses.max())
@@ -171,7 +171,7 @@ def local_constant_weights(
            [0.75],
            [0.  ]], dtype=float32)
     """
-    if is_record(dose):
+    if Doses.of(dose).joint:
         return product_weights(dose, grid, bandwidth, kernel, weights, degree=0)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     widths = checked_bandwidths(bandwidth, len(points))

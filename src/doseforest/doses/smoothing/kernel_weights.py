@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import CHANNEL_DTYPE, ChannelArray, FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.product_kernels import product_effective_sample
 from doseforest.doses.smoothing.smoother_inputs import (
@@ -16,7 +17,6 @@ from doseforest.doses.smoothing.smoother_inputs import (
     checked_numbers,
     checked_row_weights,
 )
-from doseforest.doses.vectors import is_record
 
 # float64 temporaries of a block of rows, all together: 64 MB would still do, but blocks of that
 # size have left the cache and cost a fifth of the speed.
@@ -98,7 +98,7 @@ def effective_sample(
     >>> effective_sample([0.0, 0.0, 1.0, 5.0], [0.0, 1.0, 3.0], 0.5, "uniform")
     array([2., 1., 0.])
     """
-    if is_record(dose):
+    if Doses.of(dose).joint:
         return product_effective_sample(dose, grid, bandwidth, kernel, weights)
     doses, points = checked_numbers(dose, "dose"), checked_numbers(grid, "grid")
     bandwidths = checked_bandwidths(bandwidth, len(points))

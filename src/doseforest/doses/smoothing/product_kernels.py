@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import CHANNEL_DTYPE, ChannelArray, DoseArray, FloatArray
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import FEW_LEVELS
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.smoothing.smoother_inputs import (
@@ -20,7 +21,6 @@ from doseforest.doses.smoothing.smoother_inputs import (
     checked_row_weights,
     given_bandwidth,
 )
-from doseforest.doses.vectors import components, dose_columns, dose_text
 
 BLOCK_VALUES = 2**18  # differences of a block of rows and doses
 FURTHEST_SQUARED = 100.0  # of a line's reach, in variances of the local doses
@@ -46,7 +46,7 @@ class ProductKernel:
         self, dose: DoseArray, grid: DoseArray, bandwidths: FloatArray
     ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Rows, scaled differences (n, n_doses, n_components) and kernel values (n, n_doses)."""
-        rows, points = components(dose), components(grid)
+        rows, points = Doses.of(dose).table, Doses.of(grid).table
         at_once = max(1, BLOCK_VALUES // max(1, points.size))
         scale = bandwidths[:, None] * self.widths
         for first in range(0, len(rows), at_once):
@@ -61,9 +61,9 @@ class ProductKernel:
 def product_kernel(dose: DoseArray, kernel: str | Kernel) -> ProductKernel:
     """The kernel of each component, and its width.
 
-    >>> from doseforest.doses.vectors import vectors
+    >>> from doseforest.doses.dose_values import Doses
     >>> rng = np.random.default_rng(0)
-    >>> dose = vectors(np.column_stack([rng.random(99), np.arange(99) % 2]))
+    >>> dose = Doses.of_table(np.column_stack([rng.random(99), np.arange(99) % 2])).values
     >>> made = product_kernel(dose, "uniform")
     >>> [own.name for own in made.kernels]
     ['uniform', 'exact']
@@ -71,7 +71,7 @@ def product_kernel(dose: DoseArray, kernel: str | Kernel) -> ProductKernel:
     from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 
     own = checked_kernel(kernel)
-    columns = dose_columns(dose)
+    columns = Doses.of(dose).columns
     kernels, widths = [], []
     n_smooth = 0
     for column in columns:
@@ -109,11 +109,11 @@ def product_weights(
 
     Examples
     --------
-    >>> from doseforest.doses.vectors import grid_of, vectors
+    >>> from doseforest.doses.dose_values import Doses
     >>> axis = np.linspace(0, 1, 41)
-    >>> dose = grid_of([axis, axis])
-    >>> outcome = 1 + components(dose) @ np.array([2.0, 3.0])
-    >>> grid = vectors(np.array([[0.0, 0.0], [0.5, 1.0]]))
+    >>> dose = Doses.product([axis, axis]).values
+    >>> outcome = 1 + Doses.of(dose).table @ np.array([2.0, 3.0])
+    >>> grid = Doses.of_table(np.array([[0.0, 0.0], [0.5, 1.0]])).values
     >>> weights = product_weights(dose, grid, 1.0, "biweight")
     >>> (weights.T @ outcome / len(dose)).round(4)
     array([1., 5.])

@@ -10,10 +10,10 @@ from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.estimates import Estimate, JointEstimates
 from doseforest.base.intervals import degrees_of_freedom
 from doseforest.data.row_blocks import Sums
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.smoothing.boundary import local_constant_weights, local_linear_weights
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.local_polynomials import local_polynomials
-from doseforest.doses.vectors import dose_text, is_record
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -177,7 +177,7 @@ def centred_influence(
     >>> mean, bool(abs(said).max() < 1e-9)
     (array([8.]), True)
     """
-    if kernel == "exact" or is_record(dose):
+    if kernel == "exact" or Doses.of(dose).joint:
         smooth = residual_influence(
             dose,
             np.ones(len(dose)),

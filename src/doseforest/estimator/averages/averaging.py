@@ -9,8 +9,8 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate, JointEstimates
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import Kernel
-from doseforest.doses.vectors import plain_doses
 from doseforest.estimator.averages.average_curves import (
     AverageDoseResponse,
     average_of_units,
@@ -54,7 +54,7 @@ class Averager:
             standard_errors=found.standard_errors,
             covariance=found.covariance,
             degrees=found.degrees,
-            doses=plain_doses(doses),
+            doses=Doses.of(doses).plain,
             bandwidth=bandwidth if smooth else None,
             method="bias_corrected" if bias_correction else "least_error",
         )

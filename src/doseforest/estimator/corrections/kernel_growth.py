@@ -8,9 +8,9 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.base.seeds import Purpose, derive
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
-from doseforest.doses.vectors import dose_columns, is_record
 from doseforest.engine.grow_forest import GrownForest, grow_forest
 from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.splits.distances import trapezoid_weights
@@ -47,10 +47,10 @@ def dose_quadrature(grid: FloatArray, kernel: str | Kernel) -> FloatArray:
 
 def _grid_weights(grid: DoseArray) -> FloatArray:
     """Trapezoid weights, multiplied over the components of a grid."""
-    if not is_record(grid):
+    if not Doses.of(grid).joint:
         return trapezoid_weights(grid)
     weights = np.ones(len(grid))
-    for column in dose_columns(grid):
+    for column in Doses.of(grid).columns:
         axis, places = np.unique(column, return_inverse=True)
         if len(axis) > 1:
             weights *= trapezoid_weights(axis)[places]
@@ -83,7 +83,7 @@ def grow_curves(
         curves - (curves @ quadrature)[:, None],
         growth,
         leaf_channels=leaf_channels,
-        doses=None if is_record(grid) else grid,
+        doses=None if Doses.of(grid).joint else grid,
         # Another statistic knows itself how its points are weighed.
         quadrature=quadrature if growth.statistic is None else None,
     )

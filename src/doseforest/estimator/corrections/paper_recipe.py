@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from doseforest.data.registered_names import NameIn
-from doseforest.doses.vectors import is_record, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.engine.splits.distances import DistanceFunction
 from doseforest.estimator.chosen_bandwidths import choose_bandwidth
 from doseforest.estimator.corrections.correction_recipe import (
@@ -84,10 +84,10 @@ class Paper(CorrectionRecipe):
 
     def check(self, rows: TrainingRows, forest: Any) -> None:
         """Refuse doses of several components, another honesty, and too few rows for the split."""
-        if is_record(rows.dose):
+        if Doses.of(rows.dose).joint:
             raise ValueError(
                 "The 'treatment' parameter must have one component for correction='paper'. Got "
-                f"{n_components(rows.dose)} instead: the other corrections take several."
+                f"{Doses.of(rows.dose).n_components} instead: the other corrections take several."
             )
         if forest.honesty != "forest":
             raise ValueError(

@@ -15,12 +15,12 @@ import numpy as np
 from doseforest.base.dtypes import CHANNEL_DTYPE, Array, ChannelArray, DoseArray, FloatArray
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import normalised_kernel
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.product_kernels import product_kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel, given_bandwidth
-from doseforest.doses.vectors import dose_columns, is_record
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
 from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_curves
@@ -144,10 +144,12 @@ def doubly_robust_curves(
     array([[5., 1.]])
     """
     kernels, bandwidths = [checked_kernel(kernel)], [given_bandwidth(bandwidth)]
-    if is_record(dose):
+    if Doses.of(dose).joint:
         made = product_kernel(dose, kernel)
         kernels, bandwidths = list(made.kernels), (bandwidths[0] * made.widths).tolist()
-    parts = zip(dose_columns(dose), dose_columns(grid), kernels, bandwidths, masses, strict=True)
+    parts = zip(
+        Doses.of(dose).columns, Doses.of(grid).columns, kernels, bandwidths, masses, strict=True
+    )
     weights, width = _kernel_weights(*next(parts))
     for part in parts:
         own_weights, own_width = _kernel_weights(*part)

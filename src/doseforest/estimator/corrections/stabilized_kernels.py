@@ -16,12 +16,12 @@ import numpy as np
 from doseforest.base.dtypes import CHANNEL_DTYPE, ChannelArray, FloatArray
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
-from doseforest.doses.vectors import is_record
 from doseforest.engine.grow_forest import GrownForest
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_curves import (
@@ -134,7 +134,7 @@ def forest_bandwidth(
     """
     if settings.bandwidth is not None:
         return given_bandwidth(settings.bandwidth)
-    if is_record(dose):  # its kernels are widened wherever too few rows are near
+    if Doses.of(dose).joint:  # its kernels are widened wherever too few rows are near
         return WIDENING
     seen = np.sort(dose if weights is None else dose[weights > 0])
     above = np.minimum(np.searchsorted(seen, grid), len(seen) - 1)

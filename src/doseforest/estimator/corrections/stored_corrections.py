@@ -9,8 +9,8 @@ from typing import Any
 from doseforest.base.container import ForestFileError
 from doseforest.base.dtypes import Array
 from doseforest.data.feature_table import Categories
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.stored_values import LARGEST_RESULT
-from doseforest.doses.vectors import plain_doses
 from doseforest.engine.forest import Forest
 from doseforest.engine.stored_forest import curve_width, read_forest, store_forest
 from doseforest.estimator.corrections.kernel_curves import (
@@ -104,7 +104,7 @@ def _store_stabilized(
     correction: StabilizedCorrection, prefix: str
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays: dict[str, Array] = {
-        f"{prefix}/grid": plain_doses(correction.grid),
+        f"{prefix}/grid": Doses.of(correction.grid).plain,
         f"{prefix}/constant": correction.constant,
     }
     forests = []
@@ -138,7 +138,7 @@ def _store_published(
     correction: PublishedCorrection, prefix: str
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     forest, arrays = store_forest(correction.forest, f"{prefix}/forest")
-    return {"forest": forest}, {f"{prefix}/grid": plain_doses(correction.grid), **arrays}
+    return {"forest": forest}, {f"{prefix}/grid": Doses.of(correction.grid).plain, **arrays}
 
 
 def _read_published(

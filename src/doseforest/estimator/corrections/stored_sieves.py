@@ -9,8 +9,8 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, FloatArray
 from doseforest.doses.bases.dose_basis import FittedBasis, basis_components, read_basis, store_basis
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.stored_values import FLOATS, FileChecks
-from doseforest.doses.vectors import n_components, plain_doses
 from doseforest.engine.stored_forest import read_forest, store_forest
 from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import ShapeStack
@@ -31,7 +31,7 @@ def store_orthogonal(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Take an orthogonal correction apart; TypeError if its basis is the user's own code."""
     arrays: dict[str, Array] = {
-        f"{prefix}/projection_nodes": plain_doses(correction.projection.nodes),
+        f"{prefix}/projection_nodes": Doses.of(correction.projection.nodes).plain,
         f"{prefix}/projection_matrix": correction.projection.matrix,
     }
     rounds = []
@@ -67,7 +67,7 @@ def check_shares(shares: Sequence[float] | FloatArray) -> None:
 def _projection(basis: FittedBasis, arrays: Mapping[str, Array], prefix: str) -> Projection:
     nodes = CHECKS.doses(arrays, f"{prefix}/projection_nodes")
     CHECKS.require(
-        n_components(nodes) == basis_components(basis),
+        Doses.of(nodes).n_components == basis_components(basis),
         "has a projection that does not fit its functions of the dose",
     )
     matrix: FloatArray = CHECKS.array(arrays, f"{prefix}/projection_matrix", FLOATS, 2)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.checks import checked_columns
+from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.doses.grids import FEW_LEVELS
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
-from doseforest.doses.vectors import MAX_COMPONENTS
 
 KERNEL = KERNELS["epanechnikov"]  # of bounded reach, so that two doses can be kept apart
 

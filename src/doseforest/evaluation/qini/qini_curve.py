@@ -10,7 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.intervals import normal_quantile
 from doseforest.base.late import late
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.evaluation.qini.gains import Gains, Ranking
 from doseforest.evaluation.qini.scored import Scored
 from doseforest.evaluation.qini.tenths import UpliftTable, uplift_table

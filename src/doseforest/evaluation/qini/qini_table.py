@@ -12,8 +12,8 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.late import late
 from doseforest.base.text_tables import text_table
 from doseforest.data.checks import checked_columns
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses, dose_text
 from doseforest.doses.grids import FEW_LEVELS
-from doseforest.doses.vectors import MAX_COMPONENTS, dose_text, vectors
 from doseforest.evaluation.dose_scores import DoseScores
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.evaluation.qini.dose_arms import one_dose
@@ -278,7 +278,7 @@ def asked_doses(doses: Any, treatment: Any, n_rows: int, baseline: Any) -> Float
 
 def vectors_of(dose: Any) -> Any:
     """A dose as texts want it: a number, or a record of components."""
-    return float(dose) if np.ndim(dose) == 0 else vectors(np.asarray(dose)[None])[0]
+    return float(dose) if np.ndim(dose) == 0 else Doses.of_table(np.asarray(dose)[None]).values[0]
 
 
 def _plain(dose: Any) -> Any:

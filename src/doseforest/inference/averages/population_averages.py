@@ -9,8 +9,8 @@ import numpy as np
 from doseforest.base.estimates import Estimate
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
-from doseforest.doses.vectors import components
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.inference.averages.projection_columns import projection_columns
 from doseforest.inference.averages.projections import LinearProjection, project
@@ -383,7 +383,7 @@ def _checked_flag(bias_correction: Any) -> bool:
 
 def _gap(first: Any, second: Any, name: str, other: str) -> float:
     """Distance of two doses that differ in one component."""
-    both = components(np.array([first, second]))
+    both = Doses.of(np.array([first, second])).table
     gaps = both[1] - both[0]
     if (gaps != 0).sum() != 1:
         rule = f"differ from {other!r}" + (" in one component" if len(gaps) > 1 else "")

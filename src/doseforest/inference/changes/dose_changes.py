@@ -18,7 +18,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.boxes import distinct_doses, has_levels
-from doseforest.doses.vectors import is_record, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.assignment import KnownAssignment
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.fit_plan import FitPlan
@@ -205,10 +205,11 @@ def n_draws(n_rows: int) -> int:
 
 def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
     """Levels of a dose that has few of them, else none; a dose of several components is refused."""
-    if is_record(rows.dose):
+    dose = Doses.of(rows.dose)
+    if dose.joint:
         raise ValueError(
             "The 'treatment' parameter of fit must have one component for changes of all doses. "
-            f"Got {n_components(rows.dose)} components instead: compare doses by average_effect."
+            f"Got {dose.n_components} components instead: compare doses by average_effect."
         )
     if not has_levels(rows.dose, rows.weights):
         return ()

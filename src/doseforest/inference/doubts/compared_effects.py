@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from doseforest.doses.compared_doses import compared_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, dose_sample
-from doseforest.doses.vectors import plain_dose
 from doseforest.estimator.fitted import Fitted
 from doseforest.inference.doubts.refuters import FirstColumns
 from doseforest.nuisance.treatment.density_registry import is_estimated
@@ -42,7 +42,7 @@ def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Any:
     ends = compared_doses(given[0], given[1], ("low", "high"), model.support, width)
     if ends[0] == ends[1]:
         raise ValueError(
-            f"The 'high' parameter must differ from 'low'. Got {plain_dose(ends[1])} for both "
+            f"The 'high' parameter must differ from 'low'. Got {Doses.of(ends[1]).plain} for both "
             "instead."
         )
     return ends

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.doses.vectors import components, plain_dose
+from doseforest.doses.dose_values import Doses
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.fit_plan import fold_numbers
@@ -50,8 +50,8 @@ def estimate_sensitivity(
     )
     found = average_of_units(said, rows.weights, rows.ids)
     return Sensitivity(
-        low=plain_dose(low),
-        high=plain_dose(high),
+        low=Doses.of(low).plain,
+        high=Doses.of(high).plain,
         value=float(found.values[0]),
         residual_variance=float(found.values[1]),
         representer_square=square,
@@ -121,7 +121,7 @@ def _followed(
     rows, plan = judged.rows, judged.plan
     table = rows.X[:, seen]
     if with_dose:
-        table = np.column_stack([table, components(rows.dose)])
+        table = np.column_stack([table, Doses.of(rows.dose).table])
     if not table.shape[1]:
         return np.tile(np.average(targets, axis=0, weights=rows.weights), (rows.n_rows, 1))
     return cross_fit_means(

@@ -12,7 +12,7 @@ from scipy.special import chdtrc, stdtr
 from doseforest.base.dtypes import Array, FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.data.feature_table import as_table
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 
 REJECTED_BELOW = 0.05
 

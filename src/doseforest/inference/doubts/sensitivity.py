@@ -23,7 +23,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.intervals import student_quantile
 from doseforest.base.late import late
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 
 WIDTH = 88
 

@@ -12,8 +12,8 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.intervals import checked_coverage
 from doseforest.doses.curve_effects import dose_gaps, dose_table, each_its_own, unit_doses
 from doseforest.doses.dose_slopes import check_positive, slope_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
-from doseforest.doses.vectors import components
 from doseforest.inference.units.best_doses import best_doses
 from doseforest.inference.units.differences import Differences, bags_of, differences
 from doseforest.inference.units.unit_results import BestDoses, UnitInference
@@ -194,7 +194,7 @@ class UnitIntervals:
         level = np.asarray(model.dose_response(X, ends.middle[:, None]))[:, 0]
         check_positive(level, ends.middle)
         found = differences(model, X, ends.high[:, None], ends.low[:, None])
-        factors = components(ends.middle)[:, ends.place] / (ends.length * level)
+        factors = Doses.of(ends.middle).table[:, ends.place] / (ends.length * level)
         return self._alone(found, "elasticity", X, factors)
 
     def optimal_dose(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.intervals import student_quantile
-from doseforest.doses.vectors import is_record, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.bags.bag_contrasts import band_quantiles
 from doseforest.inference.units.differences import Differences
 
@@ -159,10 +159,10 @@ class BestDoses:
         low, high : arrays of shape (n_units,)
             The doses.
         """
-        if is_record(self.doses):
+        if Doses.of(self.doses).joint:
             raise ValueError(
                 "The doses must have one component for an interval. Got "
-                f"{n_components(self.doses)} instead: see 'plausible'."
+                f"{Doses.of(self.doses).n_components} instead: see 'plausible'."
             )
         low = self.doses[np.argmax(self.plausible, axis=1)]
         high = self.doses[::-1][np.argmax(self.plausible[:, ::-1], axis=1)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.vectors import components, n_components
+from doseforest.doses.dose_values import Doses
 
 BLOCK_VALUES = 2**24  # 128 MB of [X, T] at a time, whatever the number of units and doses
 BLOCK_ROWS = 2_000_000  # and what predict holds per row, when features are few
@@ -31,10 +31,10 @@ def predict_in_blocks(regressor: Any, features: FloatArray, doses: FloatArray) -
     """
     n_doses = doses.shape[1]
     out = np.empty(doses.size)
-    width = features.shape[1] + n_components(doses)
+    width = features.shape[1] + Doses.of(doses).n_components
     block = min(BLOCK_ROWS, max(1, BLOCK_VALUES // width))
     for first in range(0, len(out), block):
         unit, place = np.divmod(np.arange(first, min(first + block, len(out))), n_doses)
-        inputs = np.column_stack([features[unit], components(doses[unit, place])])
+        inputs = np.column_stack([features[unit], Doses.of(doses[unit, place]).table])
         out[first : first + block] = regressor.predict(inputs)
     return out.reshape(doses.shape)

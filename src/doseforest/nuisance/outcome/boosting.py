@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from doseforest.base.dtypes import LEAF, DoseArray, FloatArray
-from doseforest.doses.vectors import components, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome.booster_conversion import ensemble_from_booster
 from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
 
@@ -73,7 +73,7 @@ def fit_boosting(
         "num_threads": n_threads,
         "verbosity": -1,
     }
-    table = np.column_stack([X, components(dose)])
+    table = np.column_stack([X, Doses.of(dose).table])
     units = _Units.of(table)
     label = _Units(np.zeros(1), np.ones(1)) if binary else _Units.of(y[:, None])
     data = lightgbm.Dataset(
@@ -84,7 +84,7 @@ def fit_boosting(
     )
     # Kept as it is: written out and read back a booster is the same, and slower to make.
     booster = lightgbm.train(parameters, data, recipe.n_trees, keep_training_booster=True)
-    trees = ensemble_from_booster(booster, n_components(dose))
+    trees = ensemble_from_booster(booster, Doses.of(dose).n_components)
     return _in_units(trees, units, label)
 
 

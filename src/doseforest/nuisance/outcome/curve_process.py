@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
-from doseforest.doses.vectors import MAX_COMPONENTS, components
 
 BLOCK_VALUES = 2**22  # 32 MB of kernel values at a time
 CHECKS = FileChecks("outcome model")
@@ -68,7 +68,7 @@ class ProcessTable:
 
     def warped(self, doses: DoseArray) -> FloatArray:
         """Points of doses, shape (n_doses, n_components)."""
-        values = components(doses)
+        values = Doses.of(doses).table
         spread: FloatArray = (values - self.dose_level) / self.dose_scale
         if self.rank_share == 0.0:
             return spread

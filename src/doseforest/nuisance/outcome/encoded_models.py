@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.encoding.category_encoding import (
     CategoryCounts,
     CategoryEncoder,
@@ -74,7 +74,7 @@ class EncodedFit:
         n_threads: int = 1,
     ) -> Mapping[str, EncodedModel]:
         """Fit an encoder, then every member to what it encodes."""
-        doses = components(dose)
+        doses = Doses.of(dose).table
         encoder, encoded = fit_encoder(
             X, self.counts, np.column_stack([y, doses]), doses=doses, weights=weights, seed=seed
         )

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.doses.stored_values import FileChecks
-from doseforest.doses.vectors import MAX_COMPONENTS
 from doseforest.nuisance.outcome.spline_model import SplineCore
 from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome.boosting import (
     LINEAR_TREES,
     PLAIN_TREES,
@@ -192,7 +192,7 @@ def _fit_member(name: str, recipe: MemberRecipe, rows: MemberRows) -> OutcomeMod
         seed=rows.seed,
         n_threads=rows.n_threads,
     )
-    return CheckedModel(name, model, rows.binary, rows.X.shape[1], n_components(rows.dose))
+    return CheckedModel(name, model, rows.binary, rows.X.shape[1], Doses.of(rows.dose).n_components)
 
 
 def member_fit(outcome_model: Any, *, powers: bool = True) -> StackFit:

@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve, lapack
 from scipy.optimize import minimize
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome.curve_process import (
     Covariance,
     CurveProcess,
@@ -274,7 +274,7 @@ def _table(X: FloatArray, dose: DoseArray, columns: IntArray, rank_share: float)
     seen = ~missing.all(axis=0)
     fill[seen] = np.nanmedian(chosen[:, seen], axis=0)
     filled = np.where(missing, fill, chosen)
-    values = components(dose)
+    values = Doses.of(dose).table
     knots = np.quantile(values, np.linspace(0.0, 1.0, N_KNOTS), axis=0).T
     return ProcessTable(
         columns=columns,

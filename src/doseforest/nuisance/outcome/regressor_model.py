@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome.block_predictions import predict_in_blocks
 
 
@@ -88,7 +88,7 @@ class RegressorMember:
                 f"and 1 in every fold. Got {type(model).__name__} for values from {y.min():g} to "
                 f"{y.max():g} instead."
             )
-        inputs = np.column_stack([X, components(dose)])
+        inputs = np.column_stack([X, Doses.of(dose).table])
         if weights is None:
             model.fit(inputs, y)
         elif has_fit_parameter(model, "sample_weight"):

@@ -27,7 +27,7 @@ from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 from doseforest.doses.bases.spline_products import SplineProducts
 from doseforest.doses.bases.splines import Spline
-from doseforest.doses.vectors import n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome.covariate_terms import (
     CovariateTerms,
     fit_covariate_terms,
@@ -129,7 +129,7 @@ def fit_spline_core(
     """
     weights = np.ones(len(y)) if weights is None else weights
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
-    splines = Spline() if n_components(dose) == 1 else SplineProducts()
+    splines = Spline() if Doses.of(dose).n_components == 1 else SplineProducts()
     terms = fit_covariate_terms(X, powers=powers)
     mains = SplineDesign(X, dose, terms, splines.fit(dose, weights))
     knots = [

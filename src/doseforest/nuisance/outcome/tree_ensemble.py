@@ -24,8 +24,8 @@ from doseforest.base.dtypes import (
     FloatArray,
     IntArray,
 )
+from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
-from doseforest.doses.vectors import MAX_COMPONENTS, components
 from doseforest.engine.node_checks import check_trees
 
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {
@@ -102,7 +102,7 @@ class TreeEnsemble:
 
     def _joint_curves(self, X: FloatArray, doses: DoseArray, n_threads: int) -> FloatArray:
         """Curves along the last component; the others join the covariates."""
-        parts = components(doses)
+        parts = Doses.of(doses).table
         scores = np.empty((len(X), parts.shape[-2]))
         if doses.ndim == 1:
             starts, owner = np.unique(parts[:, :-1], axis=0, return_inverse=True)
@@ -153,7 +153,7 @@ class TreeEnsemble:
                 f"The 'doses' parameter must be a grid or have one row per row of X ({len(X)}). "
                 f"Got shape {doses.shape} instead."
             )
-        numbers = table[..., None] if table.dtype.names is None else components(table)
+        numbers = table[..., None] if table.dtype.names is None else Doses.of(table).table
         if numbers.shape[-1] != self.n_components:
             raise ValueError(
                 f"The 'doses' parameter must have {self.n_components} component(s), as in "

@@ -9,7 +9,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.doses.bases.dose_basis import DoseBasis, Tensor
 from doseforest.doses.bases.polynomials import Legendre
-from doseforest.doses.vectors import dose_columns, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.treatment.covariate_index import fit_covariate_index
 
 DOSE_FUNCTIONS = 3  # polynomials of the dose, beside indicators of its masses
@@ -58,10 +58,12 @@ def fit_balance_terms(
     """
     own = np.ones(len(dose)) if weights is None else weights
     recipe: DoseBasis = Legendre(1 + DOSE_FUNCTIONS, masses="auto")
-    if is_record(dose):
+    if Doses.of(dose).joint:
         recipe = Tensor(main_order=DOSE_FUNCTIONS, joint_order=2)
     functions = _standardised(recipe.fit(dose, own).evaluate(dose)[:, 1:], own)
-    index = fit_covariate_index(X, dose_columns(dose), weights=own, seed=seed, n_threads=n_threads)
+    index = fit_covariate_index(
+        X, Doses.of(dose).columns, weights=own, seed=seed, n_threads=n_threads
+    )
     covariates = _standardised(index.training, own)
     imbalance = np.abs(functions.T @ (own[:, None] * covariates))
     order = np.argsort(-imbalance, axis=None, kind="stable")[:MAX_PRODUCTS]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
-from doseforest.doses.vectors import components, dose_columns, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity, DensityLearner
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
@@ -43,7 +43,7 @@ def along_chain(
         Of a component's place, the units with the components before it as further columns, and
         values of the component, (n_doses,) or (n_units, n_doses).
     """
-    table = components(doses)
+    table = Doses.of(doses).table
     n_doses, width = table.shape[-2:]
     out = []
     for place in range(width):
@@ -73,13 +73,14 @@ class Chained:
     Examples
     --------
     >>> from doseforest.nuisance.treatment import LocationScale
-    >>> from doseforest.doses.vectors import vectors
+    >>> from doseforest.doses.dose_values import Doses
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(1000, 1))
     >>> first = x[:, 0] + rng.normal(size=1000)
-    >>> dose = vectors(np.column_stack([first, first + rng.normal(size=1000)]))
+    >>> dose = Doses.of_table(np.column_stack([first, first + rng.normal(size=1000)])).values
     >>> density = Chained(LocationScale()).fit(x, dose)
-    >>> value = density.density(np.zeros((1, 1)), vectors(np.array([[0.0, 0.0]])))[0, 0]
+    >>> middle = Doses.of_table(np.array([[0.0, 0.0]])).values
+    >>> value = density.density(np.zeros((1, 1)), middle)[0, 0]
     >>> bool(abs(value - 1 / (2 * np.pi)) < 0.03)
     True
     """
@@ -97,7 +98,7 @@ class Chained:
         n_threads: int = 1,
     ) -> ChainedDensity:
         """Fit a density to rows; see `DensityLearner.fit`."""
-        table = components(dose)
+        table = Doses.of(dose).table
         grounds = joint_support(dose, weights) if support is None else support
         parts = [
             self.learner.fit(
@@ -115,9 +116,9 @@ class Chained:
 
 def joint_support(dose: DoseArray, weights: FloatArray | None = None) -> tuple[DoseSupport, ...]:
     """Range, masses and scale of each component."""
-    return tuple(dose_support(column, weights) for column in dose_columns(dose))
+    return tuple(dose_support(column, weights) for column in Doses.of(dose).columns)
 
 
 def any_learner(learner: DensityLearner, dose: DoseArray) -> DensityLearner:
     """A recipe for doses of one component, or of several."""
-    return Chained(learner) if is_record(dose) else learner
+    return Chained(learner) if Doses.of(dose).joint else learner

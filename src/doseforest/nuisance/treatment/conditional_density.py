@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
-from doseforest.doses.vectors import dose_columns, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.cross_fit import FoldModels, cross_fit
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
@@ -134,7 +134,7 @@ def cross_fit_density(
     (400, 3)
     """
     if support is None:
-        grounds = tuple(dose_support(column, weights) for column in dose_columns(dose))
+        grounds = tuple(dose_support(column, weights) for column in Doses.of(dose).columns)
         support = grounds if len(grounds) > 1 else grounds[0]
 
     def fit(kept: IntArray) -> ConditionalDensity:
@@ -161,7 +161,7 @@ def check_training_table(X: FloatArray, n_rows: int) -> None:
 
 def checked_dose_table(doses: Any, n_units: int) -> FloatArray:
     """Doses as a grid (n_doses,) or as a table (n_units, n_doses)."""
-    if is_record(doses):
+    if Doses.of(doses).joint:
         records: DoseArray = doses
         return records
     table = np.asarray(doses, np.float64)

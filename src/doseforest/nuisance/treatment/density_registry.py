@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.doses.vectors import is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.treatment.binned import BinnedClassifier
 from doseforest.nuisance.treatment.chained import any_learner
 from doseforest.nuisance.treatment.conditional_density import (
@@ -98,7 +98,7 @@ def density_weights(
             )
 
         density = fitted(X, learner)
-        if is_record(dose):  # p(t) by the same means, without the covariates
+        if Doses.of(dose).joint:  # p(t) by the same means, without the covariates
             overall = fitted(np.zeros((len(dose), 1)), without).observed
             ratios = overall / np.maximum(density.observed, np.finfo(np.float64).tiny)
         else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.data.feature_table import Categories
-from doseforest.doses.vectors import components
+from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.encoding.category_encoding import (
     CategoryCounts,
     CategoryEncoder,
@@ -168,4 +168,4 @@ def _encoded(
     weights: FloatArray | None,
     seed: int,
 ) -> tuple[CategoryEncoder, FloatArray]:
-    return fit_encoder(X, counts, components(dose), weights=weights, seed=seed)
+    return fit_encoder(X, counts, Doses.of(dose).table, weights=weights, seed=seed)

@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import DoseArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
 from doseforest.doses.curve_effects import one_dose
-from doseforest.doses.vectors import (
-    components,
-    dose_text,
-    is_record,
-    n_components,
-    plain_doses,
-    vectors,
-)
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 LONGEST_NAME = 40  # characters of a component's
@@ -33,10 +26,14 @@ def checked_doses(doses: Any, name: str = "doses") -> DoseArray:
     >>> checked_doses([0, 5, 10])
     array([ 0.,  5., 10.])
     """
-    own = doses if is_record(doses) else as_numbers(doses, name).astype(np.float64)
-    own = vectors(own) if not is_record(own) and own.ndim == 2 and own.shape[1] > 1 else own
+    own = doses if Doses.of(doses).joint else as_numbers(doses, name).astype(np.float64)
+    own = (
+        Doses.of_table(own).values
+        if not Doses.of(own).joint and own.ndim == 2 and own.shape[1] > 1
+        else own
+    )
     fits = own.ndim == 1 and len(own) > 0
-    if not fits or not (np.abs(plain_doses(own)) <= LARGEST_VALUE).all():
+    if not fits or not (np.abs(Doses.of(own).plain) <= LARGEST_VALUE).all():
         raise ValueError(
             f"The {name!r} parameter must be one or more finite doses. Got {doses!r} instead."
         )
@@ -49,7 +46,7 @@ def checked_doses(doses: Any, name: str = "doses") -> DoseArray:
 
 def place_of(dose: Any, doses: DoseArray, name: str) -> int:
     """Place of one dose among those of a policy, or ValueError."""
-    own = one_dose(dose, name, n_components(doses))
+    own = one_dose(dose, name, Doses.of(doses).n_components)
     found = np.flatnonzero(doses == own)
     if not len(found):
         raise ValueError(
@@ -69,7 +66,7 @@ def checked_components(names: Any, doses: DoseArray) -> tuple[str, ...] | None:
     >>> checked_components(["express", "premium"], pairs), checked_components(None, pairs)
     (('express', 'premium'), ('0', '1'))
     """
-    width = n_components(doses)
+    width = Doses.of(doses).n_components
     if names is None:
         return None if width == 1 else tuple(map(str, range(width)))
     listed = isinstance(names, Sequence) and not isinstance(names, str)
@@ -94,7 +91,7 @@ def _is_name(name: Any) -> bool:
 
 def checked_limit(limit: Any, name: str, doses: DoseArray) -> Limit:
     """A least or largest dose: a number, one for each component, or the name of a column."""
-    width = n_components(doses)
+    width = Doses.of(doses).n_components
     if limit is None or (isinstance(limit, str) and limit and width == 1):
         return limit
     if isinstance(limit, Real) and not isinstance(limit, bool):
@@ -115,7 +112,7 @@ def within_limits(
     inside = np.ones((units.n_units, len(doses)), bool)
     if least is None and largest is None:
         return inside
-    table = components(doses)  # (n_doses, n_components)
+    table = Doses.of(doses).table  # (n_doses, n_components)
     for limit, beyond in ((least, np.less), (largest, np.greater)):
         if isinstance(limit, str):
             inside &= ~beyond(table[None, :, 0], units.numbers(limit)[:, None])

@@ -12,8 +12,8 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.late import late
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.doses.grids import check_doses
-from doseforest.doses.vectors import dose_text, plain_doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.policy.artifact.alternatives import Alternatives, choose, weigh
@@ -171,7 +171,8 @@ class DosePolicy:
     @property
     def plain_doses(self) -> FloatArray:
         """The doses as numbers, (n_doses,) or (n_doses, n_components)."""
-        return plain_doses(self.doses)
+        doses: FloatArray = Doses.of(self.doses).plain
+        return doses
 
     @property
     def rules(self) -> tuple[AmountRule, ...]:

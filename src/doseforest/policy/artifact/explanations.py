@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.doses.vectors import components, dose_text
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.answer_frames import check_output
 from doseforest.policy.artifact.policy_decisions import FALLBACKS, REASONS, UNIT_FIELDS, Decisions
 
@@ -65,7 +65,7 @@ def decision_frame(decisions: Decisions, backend: str) -> Any:
 
     named = decisions.components
     names = ["dose"] if named is None else [f"dose_{name}" for name in named]
-    columns = dict(zip(names, components(decisions.dose).T, strict=True))
+    columns = dict(zip(names, Doses.of(decisions.dose).table.T, strict=True))
     columns["reason"] = decisions.reason.tolist()
     columns |= {name: getattr(decisions, name) for name in UNIT_FIELDS if name != "reason_code"}
     return nw.to_native(nw.from_dict(columns, backend=backend))  # type: ignore[arg-type]

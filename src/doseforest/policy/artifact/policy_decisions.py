@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.base.intervals import normal_quantile
-from doseforest.doses.vectors import dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.policy.dose_choices import DoseChoices
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from doseforest.data.feature_table import (
     as_table,
     categories_of,
 )
-from doseforest.doses.vectors import plain_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 
@@ -52,7 +52,7 @@ class CheckedUnits:
         A forest of ours does not look at the table again; its own codes stand for categories.
         """
         if self.features is None:
-            asked = () if doses is None else (plain_doses(doses),)
+            asked = () if doses is None else (Doses.of(doses).plain,)
             return np.asarray(model.dose_response(self.given, *asked), np.float64)
         if self.n_units <= BLOCK_ROWS and self.features.categories == model.categories:
             curves: FloatArray = model.curves(self.features.values, doses)

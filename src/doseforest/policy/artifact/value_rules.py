@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.vectors import components, n_components
+from doseforest.doses.dose_values import Doses
 from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 MOST_TERMS = 100  # of a total, in a file
@@ -163,7 +163,7 @@ class DiscountCost(AmountRule):
 
     def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """No constant, the discount as slope."""
-        discount = self.share * _component(doses, self.component)
+        discount = self.share * Doses.of(doses).table[None, :, self.component]
         return AmountLine(np.zeros((1, 1)), units.amounts(self.price) * discount)
 
 
@@ -194,7 +194,7 @@ class DoseCost(AmountRule):
 
     def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """A constant alone."""
-        own = _component(doses, self.component)
+        own = Doses.of(doses).table[None, :, self.component]
         return AmountLine(units.amounts(self.price) * own, np.zeros((1, 1)))
 
 
@@ -229,7 +229,7 @@ class Fee(AmountRule):
 
     def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """A constant alone."""
-        treated = _component(doses, self.component) != self.free
+        treated = Doses.of(doses).table[None, :, self.component] != self.free
         return AmountLine(units.amounts(self.amount) * treated, np.zeros((1, 1)))
 
 
@@ -322,17 +322,12 @@ def checked_rule(rule: Any, name: str) -> AmountRule:
 
 def check_components(rule: AmountRule, doses: DoseArray) -> None:
     """Raise ValueError where a rule looks at a component that doses do not have."""
-    place, width = rule.highest_component(), n_components(doses)
+    place, width = rule.highest_component(), Doses.of(doses).n_components
     if place >= width:
         raise ValueError(
             f"The 'component' parameter of a rule must be below {width}, the number of components "
             f"of a dose. Got {place} instead."
         )
-
-
-def _component(doses: DoseArray, place: int) -> FloatArray:
-    own: FloatArray = components(doses)[..., place][None, :]
-    return own
 
 
 def _number(value: Any, name: str) -> float:

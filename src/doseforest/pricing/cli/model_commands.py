@@ -96,11 +96,11 @@ def predict(
     """
     import numpy as np
 
-    from doseforest.doses.vectors import plain_doses
+    from doseforest.doses.dose_values import Doses
 
     forest, table = load_curves(model), RoleTable(units)
     grid = read_doses(doses)
-    asked = np.asarray(plain_doses(forest.doses)) if grid is None else grid
+    asked = np.asarray(Doses.of(forest.doses).plain) if grid is None else grid
     X = features_of(forest, table.frame)
     names = [plain_dose_name(own) for own in asked.tolist()]
     kept = table_options.split(keep)
@@ -115,7 +115,7 @@ def predict(
         for place, name in enumerate(names):
             found[f"low_{name}"] = np.asarray(low)[:, place]
             found[f"high_{name}"] = np.asarray(high)[:, place]
-    first = plain_doses(_alone(forest.baseline)) if start is None else np.asarray([start])
+    first = Doses.of(_alone(forest.baseline)).plain if start is None else np.asarray([start])
     curves = np.asarray(forest.dose_response(X, np.concatenate([first, asked])))
     curves = curves[:, 1:] - (curves[:, :1] if effects or intervals else 0.0)
     word = "effect" if effects or intervals else "response"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from doseforest.doses.vectors import components, plain_doses
+from doseforest.doses.dose_values import Doses
 from doseforest.pricing.cli import table_options
 from doseforest.pricing.cli.error_lines import told
 from doseforest.pricing.cli.model_commands import features_of, load_curves
@@ -51,7 +51,7 @@ def optimise(
 
     forest, table = load_curves(model), RoleTable(units)
     grid = read_doses(doses)
-    asked = np.asarray(plain_doses(forest.doses)) if grid is None else grid
+    asked = np.asarray(Doses.of(forest.doses).plain) if grid is None else grid
     if asked.ndim == 2:
         cost: Any = DiscountCost(_amount(price), share, 0)
         for place in range(1, asked.shape[1]):
@@ -76,7 +76,7 @@ def optimise(
     )
     start = float(weighed.value[:, weighed.baseline].sum())
     if out is not None:
-        given = components(plan.dose)
+        given = Doses.of(plan.dose).table
         planned = frame.copy()
         for place in range(given.shape[1]):
             planned["dose" if given.shape[1] == 1 else f"dose_{place}"] = given[:, place]

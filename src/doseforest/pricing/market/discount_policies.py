@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.vectors import components, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.pricing.market.regimes import MAX_DISCOUNT
 
 ROUNDING = 1e-9  # beyond the largest discount, by decimals
@@ -42,7 +42,7 @@ def plan_of(policy: Any, X: FloatArray, n_options: int) -> FloatArray:
     answer = decide(X) if callable(decide) else decide
     answer = getattr(answer, "dose", answer)
     try:
-        doses = np.asarray(components(answer) if is_record(answer) else answer, np.float64)
+        doses = np.asarray(Doses.of(answer).table if Doses.of(answer).joint else answer, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(_message(f"{type(answer).__name__}", len(X), n_options)) from error
     if doses.ndim == 0 or (n_options > 1 and doses.shape == (n_options,)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.doses.vectors import components, is_record
+from doseforest.doses.dose_values import Doses
 from doseforest.pricing.market import FEATURES, Marketplace, Traffic, draw_experiment
 from doseforest.pricing.market.city import N_HOURS
 from doseforest.pricing.market.market_draws import seed_of
@@ -105,7 +105,7 @@ class MarketPolicy:
         """Discounts of views, (n_views,) or (n_views, 2)."""
         frame = view_frame(X)
         dose = self.policy.decide(frame[list(self.features)], frame).dose
-        found: FloatArray = components(dose) if is_record(dose) else dose
+        found: FloatArray = Doses.of(dose).table if Doses.of(dose).joint else dose
         return found
 
     def paced(

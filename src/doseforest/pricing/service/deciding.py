@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.doses.vectors import vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.policy.artifact.policy_decisions import (
     ANSWERED,
     Decisions,
@@ -142,7 +142,9 @@ def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> S
         raise CannotDecideError("No policy can decide, and there is no fallback dose for it.")
     names = components_of(dose)
     numbers = list(dose.values()) if isinstance(dose, dict) else [dose]
-    made = unpredicted(vectors(np.array([numbers])), names, reason, np.zeros(len(units), np.int64))
+    made = unpredicted(
+        Doses.of_table(np.array([numbers])).values, names, reason, np.zeros(len(units), np.int64)
+    )
     if deciders.experiment is not None:
         # All arms get this dose, so its probability is 1, and the units stay in the experiment.
         place = deciders.experiment.places(units).tolist()

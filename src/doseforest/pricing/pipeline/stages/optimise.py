@@ -9,7 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.plain_json import write_json
-from doseforest.doses.vectors import components, vectors
+from doseforest.doses.dose_values import Doses
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.policy import Plan, budget_path, optimize_doses
 from doseforest.policy.artifact.unit_columns import CheckedUnits
@@ -90,7 +90,7 @@ def _planned(
         / len(units),
         "predicted cost": plan.cost / len(units),
         "gap": plan.gap / len(units),
-        "mean dose": components(plan.dose).mean(axis=0).tolist(),
+        "mean dose": Doses.of(plan.dose).table.mean(axis=0).tolist(),
         "shares of doses": (np.bincount(plan.dose_index, minlength=len(doses)) / len(units))
         .round(6)
         .tolist(),
@@ -108,7 +108,7 @@ def _costs(
     rule = cost_rule(shares, config)
     columns = {name: units[name].to_numpy() for name in rule.columns()}
     own = CheckedUnits(len(units), columns, np.zeros(len(units), bool))
-    records = doses if doses.ndim == 1 else vectors(doses)
+    records = doses if doses.ndim == 1 else Doses.of_table(doses).values
     return np.broadcast_to(rule.line(own, records).at(curves), curves.shape)
 
 
@@ -158,6 +158,6 @@ def _dose_table(units: Any, plan: Plan, config: PipelineConfig) -> Any:
     """Units with their planned doses."""
     frame = units.copy()
     for place, name in enumerate(config.columns.treatment):
-        frame[f"planned_{name}"] = components(plan.dose)[:, place]
+        frame[f"planned_{name}"] = Doses.of(plan.dose).table[:, place]
     frame["planned_value"], frame["planned_cost"] = plan.unit_values, plan.unit_costs
     return frame

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from doseforest.doses.vectors import components, dose_text
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.pricing.service.registry.served_policy import ServedPolicy
 from doseforest.pricing.service.served_doses import Components, Dose, components_of, dose_name
 from doseforest.pricing.service.storage.service_tables import decisions
@@ -66,7 +66,7 @@ def dose_axes(served: ServedPolicy) -> list[dict[str, Any]]:
     baseline = served.baseline
     if not isinstance(baseline, dict):
         return []
-    table = components(served.doses)
+    table = Doses.of(served.doses).table
     same = table == np.array(list(baseline.values()))
     axes = []
     for place, name in enumerate(served.components):
