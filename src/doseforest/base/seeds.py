@@ -36,6 +36,10 @@ class Purpose(IntEnum):
     TREATMENT_FOREST = 111  # on a cluster; owner: the fold
     GAIN_FOLDS = 112  # on which a cluster measures what a correction gains
     SHOWN_ROWS = 113  # of a cluster's overlap report
+    PAPER_FOREST = 114
+    DISTILLED_FOREST = 115
+    DENSITY_FOREST = 116
+    CHANGE_FOREST = 117
 
 
 def derive(seed: int, purpose: Purpose, *owners: int) -> int:

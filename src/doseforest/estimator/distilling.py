@@ -9,13 +9,14 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.machine import thread_count
+from doseforest.base.seeds import Purpose, derive
 from doseforest.data.categories import learn_categories
 from doseforest.data.checks import checked_row_ids, checked_weights
 from doseforest.data.feature_table import as_table
 from doseforest.doses.dose_values import Doses
 from doseforest.engine.grow_forest import grow_forest
 from doseforest.engine.growth.binned_rows import bin_rows
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 
@@ -72,7 +73,7 @@ def distill_curves(
         sample_fraction=SAMPLE_FRACTION,
         n_threads=thread_count(n_jobs),
         progress=None,
-        seed=sampling_seed(seed),
+        seed=derive(seed, Purpose.DISTILLED_FOREST),
     )
     table = learn_categories(as_table(X, with_categories=True), categorical_features)
     ids = checked_row_ids(None, table.n_rows)

@@ -41,7 +41,7 @@ class GrowthSettings:
     n_threads: int = 1
     memory_limit: int | None = None  # bytes; None: what the machine has left
     progress: bool | None = False
-    seed: int = 0  # of the draws, 64 bits; see `sampling_seed`
+    seed: int = 0  # of the draws, 64 bits
 
     @property
     def plan(self) -> SamplingPlan:
@@ -75,15 +75,3 @@ class GrowthSettings:
                 )
             return int(self.mtry)
         return max(1, round(float(self.mtry) * n_features))
-
-
-def sampling_seed(random_state: int) -> int:
-    """The seed of draws that `CurveForest` makes of an integer ``random_state``.
-
-    Examples
-    --------
-    >>> sampling_seed(0) == sampling_seed(2**32)
-    True
-    """
-    generator = np.random.RandomState(random_state % 2**32)
-    return int(generator.randint(0, 2**62, dtype=np.int64))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from doseforest.base.dtypes import CHANNEL_DTYPE, Array, FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.smoothing.boundary import normalised_kernel
 from doseforest.doses.smoothing.kernel_channels import kernel_channels
@@ -21,7 +22,7 @@ from doseforest.doses.smoothing.kernels import GaussianKernel, Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
 from doseforest.engine.forest import Forest
 from doseforest.engine.grow_forest import GrownForest, grow_forest
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.engine.splits.distances import DistanceFunction, trapezoid_weights
 from doseforest.engine.splits.ratio_splits import SplitByRatioSlopes
 from doseforest.engine.splits.split_statistics import SplitRecipe
@@ -96,9 +97,9 @@ def fit_paper(
         curves = outcome.full.curves(growing.X, grid, n_threads=n_threads)
         columns = CRITERIA[settings.criterion](growing, curves, grid, density, settings)
         spread = density_moments(density, grid, growing.dose, settings) if settings.zeta else None
-    seed = sampling_seed(settings.seed)
+    seed = derive(settings.seed, Purpose.PAPER_FOREST)
     in_bins = growing.binned(settings.max_bins, seed=seed, n_threads=n_threads)
-    grown = _grow(in_bins, columns, spread, grid, settings)
+    grown = _grow(in_bins, columns, spread, grid, settings, seed)
     stopwatch.add(grown.seconds)
     on_progress(1)
     with stopwatch("leaves"):
@@ -200,6 +201,7 @@ def _grow(
     spread: FloatArray | None,
     grid: FloatArray,
     settings: PaperSettings,
+    seed: int,
 ) -> GrownForest:
     """Step 4: B trees on all of Omega1, each with its own draw of mtry features.
 
@@ -218,7 +220,7 @@ def _grow(
         min_info_gain=settings.min_info_gain,
         zeta=settings.zeta,
         positivity="mixture",
-        seed=sampling_seed(settings.seed),
+        seed=seed,
     )
     return grow_forest(
         rows.split_rows,

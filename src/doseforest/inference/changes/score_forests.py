@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.engine.grow_forest import GrownForest, grow_forest
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.inference.changes.dose_changes import AverageChange, ChangeScores
 
@@ -97,7 +98,7 @@ def grow_change_forest(
         n_trees=n_trees,
         min_node_size=min_node_size,
         honesty="tree",
-        seed=sampling_seed(seed),
+        seed=derive(seed, Purpose.CHANGE_FOREST),
     )
     in_bins = replace(rows.split_rows, grows=None)
     forest = grow_forest(in_bins, scores.values[:, None], settings)

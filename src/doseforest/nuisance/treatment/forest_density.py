@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
+from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import normalised_kernel
 from doseforest.engine.forest import Forest
 from doseforest.engine.grow_forest import grow_forest
 from doseforest.engine.growth.binned_rows import bin_array
-from doseforest.engine.growth.forest_settings import GrowthSettings, sampling_seed
+from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.nuisance.treatment.mixed import MixedLearner, RowsBeside
 from doseforest.nuisance.treatment.relative import RelativeDensity, overall_density
 
@@ -55,7 +56,7 @@ class ForestDensity(MixedLearner):
             n_trees=self.n_trees,
             min_node_size=self.min_node_size,
             n_threads=rows.n_threads,
-            seed=sampling_seed(rows.seed),
+            seed=derive(rows.seed, Purpose.DENSITY_FOREST),
         )
         in_bins = bin_array(
             rows.X, weights=rows.weights, seed=settings.seed, n_threads=rows.n_threads
