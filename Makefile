@@ -20,7 +20,7 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
   bench-categories \
-  bench-table1 bench-accuracy bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
+  bench-table1 bench-accuracy bench-worlds bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
   bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-marketplace bench-real \
   bench-coverage bench-spark bench-spark-paper examples readme wheel lock clean
 
@@ -35,6 +35,7 @@ help:
 	@echo "make bench-categories  native categories beside one-hot columns and target encodings"
 	@echo "make bench-table1    Table 1 of the GCF paper with every baseline, several hours"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
+	@echo "make bench-worlds    errors on designs that are not ours, beside what a user would reach for; hours"
 	@echo "make bench-colangelo-lee  bias and error of the average curve over 300 draws"
 	@echo "make bench-scaling   how fast errors fall with the number of rows"
 	@echo "make bench-joint     errors for two doses at once, point masses and arms"
@@ -127,7 +128,7 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-table1 bench-accuracy bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
+bench-table1 bench-accuracy bench-worlds bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%) --publish
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bench.designs import DESIGNS, find_design
+from bench.designs import DESIGNS, WORLDS, find_design
 from bench.studies.coverage.coverage_study import SECTIONS as COVERAGE_SECTIONS
 from bench.studies.coverage.coverage_study import CoverageStudy
 from bench.studies.provenance import OUT
@@ -51,7 +51,7 @@ Designs = Annotated[
     list[str] | None,
     typer.Option(help="Designs, repeated or with commas; of a file of yours: my_module:MyDesign."),
 ]
-Simulations = Annotated[int | None, typer.Option(min=2, help="Simulations of each design.")]
+Simulations = Annotated[int | None, typer.Option(min=1, help="Simulations of each design.")]
 Sections = Annotated[
     list[str] | None, typer.Option(help=f"{', '.join(SECTIONS)}; repeated or with commas.")
 ]
@@ -74,7 +74,14 @@ Threads = Annotated[
 Units = Annotated[int | None, typer.Option("--n", min=100, help="Training units.")]
 Seed = Annotated[int | None, typer.Option(min=0, help=f"The first seed, by default {FIRST_SEED}.")]
 Processes = Annotated[
-    int, typer.Option(min=1, help="Fits at a time.", show_default="all processors")
+    int,
+    typer.Option(
+        "--processes",
+        "--jobs",
+        min=1,
+        help="Fits at a time, each a process of one thread.",
+        show_default="all processors",
+    ),
 ]
 
 
@@ -132,7 +139,7 @@ def _command(study: str) -> None:
         _refuse_others(own.takes, given)
         by_design = {name: (name,) for name in own.designs}
         if isinstance(own, Study) and own.other_designs:
-            by_design |= {name: (name,) for name in (*DESIGNS, *_places(designs))}
+            by_design |= {name: (name,) for name in (*DESIGNS, *WORLDS, *_places(designs))}
         request = Request(
             methods=tuple(_names(methods, by_method, "--methods")) or None,
             designs=tuple(_names(designs, by_design, "--designs")) or None,

@@ -16,7 +16,7 @@ from bench.designs.paper_designs import (
     SPARSE_CONFOUNDERS,
     PublishedDesign,
 )
-from bench.designs.worlds import WORLDS
+from bench.designs.worlds import CATEGORY_COLUMNS, WORLDS
 from doseforest import datasets
 from doseforest.datasets import (
     DISCOUNT_DESIGNS,
@@ -41,7 +41,8 @@ DESIGNS: dict[str, Design] = {
         if name != "square"
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
-}  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels
+}  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels;
+# WORLDS: designs that no term of the model was made for
 
 
 @cache
@@ -55,7 +56,7 @@ def find_design(name: str) -> Design:
     >>> find_design("bench.designs:ColangeloLeeDesign").name
     'colangelo_lee_2'
     """
-    known: dict[str, Design] = {**DESIGNS, **JOINT_DESIGNS, **DISCOUNT_DESIGNS}
+    known: dict[str, Design] = {**DESIGNS, **WORLDS, **JOINT_DESIGNS, **DISCOUNT_DESIGNS}
     if name in known:
         return known[name]
     module, colon, member = name.partition(":")
@@ -76,6 +77,7 @@ def find_design(name: str) -> Design:
 
 
 __all__ = [
+    "CATEGORY_COLUMNS",
     "DESIGNS",
     "DISCOUNT_DESIGNS",
     "JOINT_DESIGNS",

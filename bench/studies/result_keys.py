@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.designs import Design
+from bench.designs import CATEGORY_COLUMNS, Design
 from bench.golden import part_keys
 from doseforest.base.versions import PACKAGE, installed
 
@@ -105,9 +105,10 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def digest_of_draw(design: Design, n: int = 100, seed: int = 0) -> str:
-    """Digest of the rows of a draw and their truth, which differs when a design was changed."""
+    """Digest of the rows of a draw, their categories and truth, which a changed design changes."""
     data = design.draw(n=n, seed=seed)
-    return digest_of_arrays(data.X, data.treatment, data.y, data.doses, data.effect())
+    codes = [np.array(own) for name, own in CATEGORY_COLUMNS.items() if name == data.name]
+    return digest_of_arrays(data.X, data.treatment, data.y, data.doses, data.effect(), *codes)
 
 
 def digest_of_arrays(*arrays: Any) -> str:

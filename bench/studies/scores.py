@@ -26,6 +26,10 @@ class Scores:
         records = self._by_row.get((design, n, row), {})
         return {seed: records[seed][number] for seed in sorted(records)}
 
+    def rows_of(self, design: str, n: int) -> list[str]:
+        """Rows with records of a design."""
+        return [row for name, size, row in self._by_row if (name, size) == (design, n)]
+
     def mean(self, design: str, n: int, row: str, number: str = "rms") -> Estimate | None:
         """Over simulations; nothing when there are less than two."""
         values = list(self.by_seed(design, n, row, number).values())

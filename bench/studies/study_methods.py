@@ -16,6 +16,7 @@ from bench.studies.ablation_variants import (
     fit_variants,
 )
 from bench.studies.apart import ApartForests
+from bench.studies.category_codes import WithIndicators, code_columns
 from bench.studies.measures import digest_of_measure
 from bench.studies.printed_variants import (
     LATER_STEPS,
@@ -23,6 +24,12 @@ from bench.studies.printed_variants import (
     PRINTED_VARIANTS,
     STEPS,
     fit_steps,
+)
+from bench.studies.regression_peers import (
+    catboost_defaults,
+    gaussian_process,
+    lightgbm_defaults,
+    lightgbm_tuned,
 )
 from bench.studies.result_keys import FOREST, PAPER, result_key, source
 from doseforest.base.versions import installed
@@ -64,6 +71,7 @@ class Method:
     files: tuple[str, ...] = ()  # that it is made of and no golden answer speaks for
     defaults: Callable[[], Any] | None = None  # the estimator whose defaults are golden answers
     draws: int = MANY  # of each data set in Table 1, where fits are slow fewer
+    takes_codes: bool = False  # columns of categories as they are; else indicators of them
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -77,7 +85,10 @@ class Method:
 
     def fit(self, data: Simulation, seed: int) -> dict[str, Any]:
         """Fit, and return the model of each row."""
-        model = self.make(data, seed).fit(data.X, data.y, treatment=data.treatment)
+        model, codes = self.make(data, seed), code_columns(data)
+        if codes and not self.takes_codes:
+            model = WithIndicators(model, codes)
+        model = model.fit(data.X, data.y, treatment=data.treatment)
         return {self.row: model} | {row: part(model, data) for row, part in self.parts.items()}
 
 
@@ -108,12 +119,18 @@ class Ablation:
 
 
 def _ours(data: Simulation, seed: int) -> Any:
-    return doseforest.GeneralizedCausalForest(random_state=seed, n_jobs=1)
+    return doseforest.GeneralizedCausalForest(
+        categorical_features=code_columns(data), random_state=seed, n_jobs=1
+    )
 
 
 def _paper(data: Simulation, seed: int) -> Any:
     return doseforest.GeneralizedCausalForest.paper(
-        doses=data.doses, baseline=data.baseline, random_state=seed, n_jobs=1
+        doses=data.doses,
+        baseline=data.baseline,
+        categorical_features=code_columns(data),
+        random_state=seed,
+        n_jobs=1,
     )
 
 
@@ -127,6 +144,7 @@ def _mean_curve(model: Any, data: Simulation) -> Any:
 
 BOOSTERS = ("numpy", "scipy", "scikit-learn", "lightgbm")
 ABLATION = "bench/studies/ablation_variants.py"
+REGRESSIONS = ("bench/studies/regression_peers.py",)
 METHODS: dict[str, Method | Ablation] = {
     "doseforest": Method(
         OURS,
@@ -135,6 +153,7 @@ METHODS: dict[str, Method | Ablation] = {
         BOOSTERS,
         parts={OUTCOME: _outcome_model, CONSTANT: _mean_curve},
         defaults=doseforest.GeneralizedCausalForest,
+        takes_codes=True,
     ),
     "paper": Method(
         ALGORITHM,
@@ -144,6 +163,7 @@ METHODS: dict[str, Method | Ablation] = {
         parts={ALGORITHM_OUTCOME: _outcome_model},
         defaults=doseforest.GeneralizedCausalForest.paper,
         draws=FEW,
+        takes_codes=True,
     ),
     "random_forest": Method(
         "random forest, leaf 5",
@@ -177,6 +197,33 @@ METHODS: dict[str, Method | Ablation] = {
         ("regressions",),
         ("xgboost-cpu",),
         files=("baselines/xgboost_trees.py",),
+    ),
+    "gaussian_process": Method(
+        "Gaussian process",
+        lambda data, seed: gaussian_process(seed),
+        packages=("scikit-learn",),
+        files=REGRESSIONS,
+    ),
+    "lightgbm": Method(
+        "LightGBM",
+        lambda data, seed: lightgbm_defaults(code_columns(data), seed),
+        packages=("lightgbm",),
+        files=REGRESSIONS,
+        takes_codes=True,
+    ),
+    "lightgbm_tuned": Method(
+        "LightGBM, tuned",
+        lambda data, seed: lightgbm_tuned(code_columns(data), seed),
+        packages=("lightgbm", "scikit-learn"),
+        files=REGRESSIONS,
+        takes_codes=True,
+    ),
+    "catboost": Method(
+        "CatBoost",
+        lambda data, seed: catboost_defaults(code_columns(data), seed),
+        packages=("catboost",),
+        files=REGRESSIONS,
+        takes_codes=True,
     ),
     "linear_forest": Method(
         "linear causal forest",

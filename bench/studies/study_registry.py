@@ -18,6 +18,7 @@ from bench.studies import (
     large_fit,
     scaling,
     table1,
+    world_errors,
 )
 from bench.studies.coverage.coverage_study import CoverageStudy
 from bench.studies.kept_results import commits_told, kept_records, marked, published_fits
@@ -147,6 +148,14 @@ STUDIES: dict[str, AnyStudy] = {
         other_designs=True,
         takes=WITHOUT_SIZE,
         keeps="accuracy.json",
+    ),
+    "worlds": Study(
+        "designs that are not ours, beside what a user would reach for",
+        world_errors.tasks,
+        world_errors.report,
+        world_errors.COLUMNS,
+        other_designs=True,
+        keeps="worlds.json",
     ),
     "colangelo-lee": Study(
         "bias and error of the average curve",

@@ -78,7 +78,7 @@ def test_what_is_no_design_is_refused_before_any_fit(folder, name, told):
 
 def test_every_registered_design_can_be_asked_for_where_studies_take_any():
     assert {name for name, own in STUDIES.items() if getattr(own, "other_designs", False)} == {
-        *("accuracy", "ablation", "scaling")
+        *("accuracy", "ablation", "scaling", "worlds")
     }
     assert all(find_design(name) is own for name, own in DESIGNS.items())
     assert all(own.name == name for name, own in DESIGNS.items())
