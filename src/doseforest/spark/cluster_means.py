@@ -1,13 +1,13 @@
 """Means given the covariates on a cluster: a ridge on spline terms, a forest of what it leaves.
 
-Cross-fitted by fold, and drawn towards the overall mean where the covariates tell nothing.
+Cross-fitted by fold, and drawn towards the overall mean where the covariates tell nothing, as local
+ones are; those are boosted by LightGBM, which fits on one machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose
 from doseforest.data.row_blocks import RowBlock
+from doseforest.engine.forest import Forest
 from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
+from doseforest.nuisance.treatment.conditional_means import Shrinkage, fit_shrinkage
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import BinnedFeatures, ForestWork, Targets, fold_forests
 from doseforest.spark.jobs import broadcast
@@ -30,14 +32,19 @@ class MeanModels:
 
     terms: CovariateTerms
     coefficients: FloatArray  # (n_folds, 1 + n_terms, n_targets)
-    forests: tuple[Any, ...]  # (n_folds,) Forest
-    centre: FloatArray  # (n_targets,) mean of the predictions
-    mean: FloatArray  # (n_targets,) mean of the targets
-    slope: FloatArray  # (n_targets,) in [0, 1]
+    forests: tuple[Forest, ...]  # (n_folds,)
+    shrinkage: Shrinkage | None = None
 
     def predict(self, block: RowBlock) -> FloatArray:
         """Means for the rows of a block from models that have not seen them."""
-        return self.mean + self.slope * (self.raw(block) - self.centre)
+        assert self.shrinkage is not None  # the models are fitted
+        return self.shrinkage.shrunk(self.raw(block))
+
+    @property
+    def levels(self) -> FloatArray:
+        """Means of the targets over all rows, (n_targets,)."""
+        assert self.shrinkage is not None
+        return self.shrinkage.mean
 
     def raw(self, block: RowBlock) -> FloatArray:
         """The same before they are drawn towards the mean."""
@@ -73,16 +80,7 @@ class MeanFitter:
         forests = fold_forests(
             self.units, self.splits, work, left_by, Purpose.TREATMENT_FOREST, self.kept
         )
-        n_targets = cross.shape[2]
-        plain = MeanModels(
-            terms,
-            coefficients,
-            forests,
-            np.zeros(n_targets),
-            np.zeros(n_targets),
-            np.ones(n_targets),
-        )
-        return self._shrunk(plain, targets, what)
+        return self._shrunk(MeanModels(terms, coefficients, forests), targets, what)
 
     def _cross(self, targets: Targets, what: str) -> tuple[FloatArray, FloatArray]:
         terms, n_folds, with_gram = self.terms, self.units.n_folds, self.gram is None
@@ -126,20 +124,11 @@ class MeanFitter:
         kept = self.kept
         with broadcast(self.units.context, plain) as sent:
 
-            def sums(block: RowBlock) -> tuple[Any, ...]:
-                target, told, own = targets(block), sent.value.raw(block), _weights(block, kept)
-                both = np.stack([np.ones_like(told), told, target, told**2, told * target])
-                return (both * own[None, :, None]).sum(axis=1), 0.0
+            def rows(block: RowBlock) -> tuple[FloatArray, FloatArray, FloatArray]:
+                return sent.value.raw(block), targets(block), _weights(block, kept)
 
             text = f"{what} given the covariates: slopes out of fold"
-            ones, told, target, squares, products = self.units.add_up(text, sums)[0]
-        centre, mean = told / ones, target / ones
-        variance = np.maximum(squares / ones - centre**2, 0.0)
-        covariance = products / ones - centre * mean
-        slope = np.where(variance > 0, covariance / np.where(variance > 0, variance, 1.0), 0.0)
-        return MeanModels(
-            plain.terms, plain.coefficients, plain.forests, centre, mean, np.clip(slope, 0.0, 1.0)
-        )
+            return replace(plain, shrinkage=fit_shrinkage(self.units, text, rows))
 
 
 def _weights(block: RowBlock, kept: Callable[[RowBlock], NDArray[np.bool_]] | None) -> FloatArray:

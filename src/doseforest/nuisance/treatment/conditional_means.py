@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.base import clone
 
 from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import FloatArray, IntArray
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 from doseforest.nuisance.cross_fit import HELD_OUT, FoldSplit, fold_splits
 from doseforest.nuisance.encoding.category_encoding import CategoryCounts, fit_encoder
 
@@ -81,29 +84,78 @@ def cross_fit_means(
     splits = fold_splits(folds)
     tasks = [(column, split) for column in range(targets.shape[1]) for split in splits]
     side_by_side(fit, tasks, n_threads)
-    shrunk = [
-        shrunk_to_mean(own, target, seen)
-        for own, target in zip(predicted.T, targets.T, strict=True)
-    ]
-    return np.stack(shrunk, axis=1)
+    return shrunk_to_mean(predicted, targets, seen)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shrinkage:
+    """How far predictions are drawn towards the overall means of what they predict."""
+
+    centre: FloatArray  # (n_targets,) means of the predictions
+    mean: FloatArray  # (n_targets,) means of the targets
+    slope: FloatArray  # (n_targets,) of the targets by the predictions, kept to [0, 1]
+
+    def shrunk(self, predicted: FloatArray) -> FloatArray:
+        """Predictions times their slopes, around the means, (n_rows, n_targets)."""
+        return self.mean + self.slope * (predicted - self.centre)
+
+
+def fit_shrinkage(
+    blocks: RowBlocks,
+    text: str,
+    rows_of: Callable[[RowBlock], tuple[FloatArray, FloatArray, FloatArray]],
+) -> Shrinkage:
+    """Slopes of targets by predictions out of fold, in two passes: sums about means do not cancel.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    text : str
+        What the passes are for.
+    rows_of : callable
+        From a block to predictions and targets, (n_rows, n_targets), and weights, (n_rows,).
+    """
+
+    def levels(block: RowBlock) -> Sums:
+        predicted, targets, weights = rows_of(block)
+        each = weights[:, None]
+        return weights.sum(), _column_sums(each * predicted), _column_sums(each * targets)
+
+    weight, *sums = blocks.add_up(text, levels)
+    centre, mean = (total / weight for total in sums)
+
+    def products(block: RowBlock) -> Sums:
+        predicted, targets, weights = rows_of(block)
+        centred, each = predicted - centre, weights[:, None]
+        return _column_sums(each * centred**2), _column_sums(each * centred * (targets - mean))
+
+    variance, covariance = blocks.add_up(text, products)
+    slope = np.divide(covariance, variance, out=np.zeros(len(mean)), where=variance > 0)
+    return Shrinkage(centre, mean, np.clip(slope, 0.0, 1.0))
+
+
+def _column_sums(table: FloatArray) -> FloatArray:
+    """Sums of columns, pair by pair: along the rows of a table NumPy adds one by one."""
+    sums: FloatArray = np.ascontiguousarray(table.T).sum(axis=1)
+    return sums
 
 
 def shrunk_to_mean(
-    predicted: FloatArray, target: FloatArray, weights: FloatArray | None = None
+    predicted: FloatArray, targets: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Predictions times their slope against the target, kept to [0, 1], around its mean.
+    """Predictions times their slopes against the targets, kept to [0, 1], around their means.
 
     Examples
     --------
-    >>> shrunk_to_mean(np.array([-2.0, 2.0]), np.array([0.0, 2.0]))
+    >>> shrunk_to_mean(np.array([[-2.0], [2.0]]), np.array([[0.0], [2.0]])).ravel()
     array([0., 2.])
     """
-    own = np.ones(len(target)) if weights is None else weights
-    centred = predicted - np.average(predicted, weights=own)
-    mean = float(np.average(target, weights=own))
-    variance = float((own * centred**2).sum())
-    slope = float((own * centred * (target - mean)).sum()) / variance if variance > 0 else 0.0
-    return mean + min(max(slope, 0.0), 1.0) * centred
+    rows, nothing = np.arange(len(targets)), np.zeros(len(targets))
+    block = RowBlock(np.empty((len(rows), 0)), nothing, nothing, weights, rows, rows)
+    shrinkage = fit_shrinkage(
+        OneBlock(block, n_folds=1), "slopes", lambda own: (predicted, targets, own.row_weights)
+    )
+    return shrinkage.shrunk(predicted)
 
 
 def _fit_predict(
