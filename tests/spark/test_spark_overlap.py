@@ -38,7 +38,7 @@ class Measured:
 
     def __init__(self, context, kind):
         from doseforest.data.row_blocks import RowBlock
-        from doseforest.spark.cluster_density import TOLD, fit_dose_density
+        from doseforest.spark.cluster_density import PREDICTED, fit_dose_density
         from doseforest.spark.cluster_fit import _with_dose
         from doseforest.spark.cluster_means import MeanFitter
         from doseforest.spark.cluster_overlap import measure_overlap
@@ -79,7 +79,7 @@ class Measured:
             ends = float(self.dose.min()), float(self.dose.max())
             ratios = add_ratios(units, self.density, sample, ends)
             self.report = measure_overlap(units, self.density, ratios, sample, self.grid, summary)
-            rows = units.blocks.map(lambda own: (own[TOLD], own[RATIO])).collect()
+            rows = units.blocks.map(lambda own: (own[PREDICTED], own[RATIO])).collect()
         self.told, self.ratio = (np.concatenate(own) for own in zip(*rows, strict=True))
 
 

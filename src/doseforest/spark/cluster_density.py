@@ -1,8 +1,8 @@
 """The density of the dose given the covariates on a cluster: location, scale, and what they leave.
 
-See `doseforest.nuisance.treatment.location_scale`. Means given the covariates come from
-models that have not seen a row; they are a column of the blocks, and the density is one of these
-numbers, so that nothing large travels.
+The steps are those of `doseforest.nuisance.treatment.location_scale`. Means given the covariates
+come from models that have not seen a row; they are a column of the blocks, and the density is one
+of these numbers, so that nothing large travels.
 """
 
 from __future__ import annotations
@@ -15,31 +15,34 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.data.binning import sampled_ids
 from doseforest.data.row_blocks import RowBlock
+from doseforest.doses.grids import DoseRange
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.treatment.location_scale import (
+    LOCATION,
+    LOG_SCALE,
     LocationScaleDensity,
     ResidualDensity,
-    log_sizes,
-    scale_of,
+    Values,
+    standardise,
 )
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
-from doseforest.spark.cluster_means import MeanFitter
+from doseforest.spark.cluster_means import MeanFitter, MeanModels
 from doseforest.spark.cluster_units import Units
 from doseforest.spark.fold_forests import ForestWork
 from doseforest.spark.jobs import described
 
-TOLD = "told"  # the column of what is known of a row's dose: location, log-scale, then shares
-LOCATION = "location"
+PREDICTED = "predicted"  # the column of what is predicted of a row's dose: see `_add_predicted`
 SMALLEST_SHARE = 0.01  # of a mass given the covariates, as a part of its share of all rows
+WHAT = {LOCATION: "dose", LOG_SCALE: "spread of the dose"}  # that means are of
 
 
 @dataclass(frozen=True, slots=True)
-class ToldMean:
-    """A column of what is known of rows, as a mean given the covariates."""
+class ColumnMean:
+    """A column of predictions, as a mean given the covariates."""
 
     place: int
-    level: float = 0.0
+    level: float
 
     def predict(self, X: FloatArray) -> FloatArray:
         """The column."""
@@ -47,8 +50,8 @@ class ToldMean:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldShares:
-    """The last columns of what is known of rows: probabilities of masses and of the rest."""
+class ColumnShares:
+    """The last columns of predictions: probabilities of masses and of the rest."""
 
     first: int
 
@@ -60,23 +63,25 @@ class ToldShares:
 def fit_dose_density(
     units: Units, means: MeanFitter, sample: TrainingRows, work: ForestWork
 ) -> MixedDensity:
-    """Fit a density and add what it is asked with, `block[TOLD]`, to every block.
+    """Fit a density and add what it is read from, `block[PREDICTED]`, to every block.
 
     Parameters
     ----------
     means : MeanFitter
         Of all rows.
     sample : TrainingRows
-        A sample of the doses: it tells which of them are point masses.
+        A sample of the doses: it shows which of them are point masses.
     """
     ground = _ground(units, dose_support(sample.dose, sample.weights))
-    _add_location(units, _beside(means, ground), ground, work)
-    log_level = _add_told(units, means, ground, work)
-    if not ground.continuous:
-        return MixedDensity(ground, ToldShares(2), None)
-    residual = _residual_density(units, ground, log_level)
-    rest = LocationScaleDensity(ToldMean(0), ToldMean(1, log_level), residual, *ground.scaled_ends)
-    return MixedDensity(ground, ToldShares(2) if ground.masses else None, rest)
+    rest = None
+    if ground.continuous:
+        rest = _location_scale(units, _beside(means, ground), ground, work)
+    else:
+        work.on_progress(2 * units.n_folds)  # of forests that are not needed
+    masses = _mass_shares(units, means, ground, work)
+    _add_predicted(units, ground, masses)
+    shares = None if masses is None else ColumnShares(2 if ground.continuous else 0)
+    return MixedDensity(ground, shares, rest)
 
 
 def _ground(units: Units, ground: DoseSupport) -> DoseSupport:
@@ -99,99 +104,76 @@ def _beside(means: MeanFitter, ground: DoseSupport) -> MeanFitter:
     return replace(means, gram=None, kept=lambda block: ~ground.at_mass(block.dose))
 
 
-def _add_location(units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork) -> None:
-    if not ground.continuous:
-        units.add("no location", lambda block: {LOCATION: np.zeros((len(block), 2))})
-        work.on_progress(2 * units.n_folds)  # of forests that are not needed
-        return
-    low, high = ground.scaled_ends
-    location = means.fit(lambda block: _positions(block, ground)[:, None], work, "dose")
-    sent = units.kept.send(units.context, location)
-    units.add(
-        "location of the dose",
-        lambda block: {LOCATION: np.clip(sent.value.predict(block)[:, 0], low, high)},
+def _location_scale(
+    units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork
+) -> LocationScaleDensity:
+    """The steps of `LocationScale`, with means that are fitted on the cluster."""
+    ends = DoseRange(*ground.scaled_ends)
+
+    def fit_mean(targets: Values, column: str) -> ColumnMean:
+        fitted = means.fit(lambda block: targets(block)[:, None], work, WHAT[column])
+        sent = units.kept.send(units.context, fitted)
+        text = f"{WHAT[column]} given the covariates"
+        units.add(text, lambda block: {column: sent.value.predict(block)[:, 0]})
+        return ColumnMean(tuple(WHAT).index(column), float(fitted.levels[0]))
+
+    location, log_scale, residuals = standardise(
+        units,
+        ends,
+        lambda block: ground.scale.forward(block.dose),
+        lambda block: np.where(ground.at_mass(block.dose), 0.0, block.row_weights),
+        fit_mean,
     )
-
-    def squares(block: RowBlock) -> tuple[Any, ...]:
-        own = _row_weights(block, ground)
-        return own.sum(), own @ (_positions(block, ground) - block[LOCATION]) ** 2
-
-    weight, total = units.add_up("spread of the dose about its location", squares)
-    square = float(total / weight)
-
-    def sizes(block: RowBlock) -> FloatArray:
-        left = _positions(block, ground) - block[LOCATION]
-        return log_sizes(left, square, high - low)[:, None]
-
-    log_scale = means.fit(sizes, work, "spread of the dose")
-    scales = units.kept.send(units.context, log_scale)
-    units.add(
-        "scale of the dose",
-        lambda block: {
-            LOCATION: np.column_stack([block[LOCATION], scales.value.predict(block)[:, 0]])
-        },
-    )
+    residual = _residual_density(units, ground, residuals)
+    return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
 
 
-def _add_told(units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork) -> float:
-    """Add shares of the masses to location and scale; returns the mean of the log-scales."""
-
-    def level(block: RowBlock) -> tuple[Any, ...]:
-        own = _row_weights(block, ground)
-        return own.sum(), own @ block[LOCATION][:, 1]
-
-    weight, total = units.add_up("mean scale of the dose", level)
-    if not ground.masses:
-        units.add("density of the dose", lambda block: {TOLD: block[LOCATION]}, (LOCATION,))
-        work.on_progress(units.n_folds)
-        return float(total / weight)
-    masses, continuous = np.array(ground.masses), ground.continuous
-    shares = means.fit(
-        lambda block: (block.dose[:, None] == masses).astype(np.float64), work, "dose levels"
-    )
-    sent = units.kept.send(units.context, shares)
-
-    def told(block: RowBlock) -> dict[str, FloatArray]:
-        overall, own = sent.value.mean, sent.value.predict(block)
-        if continuous:
-            overall = np.append(overall, 1 - overall.sum())
-            own = np.column_stack([own, 1 - own.sum(axis=1)])
-        own = np.maximum(own, SMALLEST_SHARE * np.maximum(overall, 0.0))
-        own /= own.sum(axis=1, keepdims=True)
-        rest = own if continuous else np.column_stack([own, np.zeros(len(block))])
-        return {TOLD: np.column_stack([block[LOCATION], rest])}
-
-    units.add("density of the dose", told, (LOCATION,))
-    return float(total / weight) if weight > 0 else 0.0
-
-
-def _residual_density(units: Units, ground: DoseSupport, log_level: float) -> ResidualDensity:
-    """Kernel density of standardised residuals of the rows in the sample, with a heavy tail."""
+def _residual_density(units: Units, ground: DoseSupport, residuals: Values) -> ResidualDensity:
+    """Kernel density of standardised residuals, as of all rows, from those of a sample."""
     n_rows, seed = units.n_rows, units.seed
 
-    def residuals(block: RowBlock) -> tuple[FloatArray, FloatArray, int]:
+    def sampled(block: RowBlock) -> tuple[FloatArray, FloatArray, int]:
         beside = ~ground.at_mass(block.dose)
         kept = sampled_ids(block.sample_keys, n_rows, seed)
         rows = beside if kept is None else beside & kept
-        told = block[TOLD][rows]
-        left = _positions(block, ground)[rows] - told[:, 0]
-        return left / scale_of(told[:, 1], log_level), block.row_weights[rows], int(beside.sum())
+        return residuals(block)[rows], block.row_weights[rows], int(beside.sum())
 
     with described(units.context, "a sample of the residuals of the dose"):
-        found = units.blocks.map(residuals).collect()
-    z = np.concatenate([own for own, _, _ in found])
-    weights = np.concatenate([own for _, own, _ in found])
+        parts = units.blocks.map(sampled).collect()
+    z = np.concatenate([part[0] for part in parts])
+    weights = np.concatenate([part[1] for part in parts])
     order = np.lexsort((weights, z))  # sums over them must not depend on partitions
-    z, weights = z[order], weights[order]
-    return ResidualDensity.of(z, weights, sum(own for _, _, own in found))
+    return ResidualDensity.of(z[order], weights[order], sum(part[2] for part in parts))
 
 
-def _positions(block: RowBlock, ground: DoseSupport) -> FloatArray:
-    return ground.scale.forward(block.dose)
+def _mass_shares(
+    units: Units, means: MeanFitter, ground: DoseSupport, work: ForestWork
+) -> MeanModels | None:
+    """Means of indicators of the masses: a multinomial model takes many passes over the rows."""
+    if not ground.masses:
+        work.on_progress(units.n_folds)
+        return None
+    masses = np.array(ground.masses)
+    return means.fit(
+        lambda block: (block.dose[:, None] == masses).astype(np.float64), work, "dose levels"
+    )
 
 
-def _row_weights(block: RowBlock, ground: DoseSupport) -> FloatArray:
-    """Weights of rows beside the masses, 0 for the others."""
-    if not ground.continuous:
-        return block.row_weights
-    return np.where(ground.at_mass(block.dose), 0.0, block.row_weights)
+def _add_predicted(units: Units, ground: DoseSupport, masses: MeanModels | None) -> None:
+    """Put location, log-scale and shares of the masses and of the rest into one column."""
+    moments = tuple(WHAT) if ground.continuous else ()
+    sent = None if masses is None else units.kept.send(units.context, masses)
+
+    def predicted(block: RowBlock) -> dict[str, FloatArray]:
+        columns = [block[name][:, None] for name in moments]
+        if sent is not None:
+            shares, overall = sent.value.predict(block), sent.value.levels
+            rest, overall_rest = 1 - shares.sum(axis=1), 1 - overall.sum()
+            if ground.continuous:
+                shares, overall = np.column_stack([shares, rest]), np.append(overall, overall_rest)
+            shares = np.maximum(shares, SMALLEST_SHARE * np.maximum(overall, 0.0))
+            shares /= shares.sum(axis=1, keepdims=True)
+            columns += [shares] if ground.continuous else [shares, np.zeros((len(block), 1))]
+        return {PREDICTED: np.hstack(columns)}
+
+    units.add("density of the dose", predicted, moments)

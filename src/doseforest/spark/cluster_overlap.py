@@ -29,7 +29,7 @@ from doseforest.report.overlap_measures import (
     weighted_quantiles,
 )
 from doseforest.report.overlap_report import WEAK_BELOW, OverlapReport
-from doseforest.spark.cluster_density import TOLD
+from doseforest.spark.cluster_density import PREDICTED
 from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.frame_input import FrameSummary
 from doseforest.spark.jobs import described
@@ -72,7 +72,7 @@ def measure_overlap(
     grid: FloatArray,
     summary: FrameSummary,
 ) -> OverlapReport:
-    """Report on the overlap of units that have `TOLD` for a density and `RATIO` for weights."""
+    """Report on the overlap of units that have `PREDICTED` for a density and `RATIO` for weights."""
     question = _question(units, density, ratios, sample, grid, summary)
 
     def sums(block: RowBlock) -> Sums:
@@ -125,7 +125,7 @@ def _question(
 def _sums(block: RowBlock, asked: _Question) -> Sums:
     """What a report adds up over all rows."""
     own, r = block.row_weights, asked.ratios.weights(block)
-    told, targets = block[TOLD], asked.targets.of(block.dose)
+    told, targets = block[PREDICTED], asked.targets.of(block.dose)
     kernel = _kernel(block.dose, asked)
     plain, weighted = kernel * own[:, None], kernel * (own * r)[:, None]
     ratios = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
@@ -171,7 +171,7 @@ def _shown(units: Units, asked: _Question) -> _Shown:
 
     def rows(block: RowBlock) -> tuple[Any, ...]:
         own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
-        told = own[TOLD]
+        told = own[PREDICTED]
         inside = within(asked.ground, asked.doses)
         variances = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
         return (

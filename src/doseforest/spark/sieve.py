@@ -20,7 +20,7 @@ from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, stack_blocks
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
 from doseforest.estimator.corrections.sieve_rows import ADDED, CENTRED, CURVES, LEFT, leaf_channels
-from doseforest.spark.cluster_density import TOLD
+from doseforest.spark.cluster_density import PREDICTED
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
 from doseforest.spark.cluster_units import Units, fold_of
@@ -102,7 +102,7 @@ class SieveFit:
                 ADDED: np.zeros(functions.shape),
             }
 
-        units.add("curves of the outcome model", start, dropped=(TOLD,))
+        units.add("curves of the outcome model", start, dropped=(PREDICTED,))
 
     def _means(
         self, targets: Callable[[RowBlock], FloatArray], what: str

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose, derive
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
+from doseforest.doses.grids import DoseRange
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
-from doseforest.nuisance.treatment.conditional_mean import fit_conditional_mean
+from doseforest.nuisance.treatment.conditional_mean import ConditionalMean, fit_conditional_mean
 from doseforest.nuisance.treatment.density_tables import TabulatedDensity, smoothed_density
 from doseforest.nuisance.treatment.mixed import MixedLearner, RowsBeside
 
 SMALLEST_RESIDUAL = 0.05  # of their rms, below which the log of a residual is all noise
 SCALE_RANGE = 3.0  # log-scales may differ from their mean by this much
+LOCATION, LOG_SCALE = "location", "log scale"  # columns of blocks: predictions out of fold
+
+Values = Callable[[RowBlock], FloatArray]  # (n_rows,) of a block
+Mean = TypeVar("Mean", bound="GivenMean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +44,67 @@ class LocationScale(MixedLearner):
 
     def fit_beside(self, rows: RowsBeside) -> LocationScaleDensity:
         """Fit location and scale, then smooth the standardised residuals."""
-        ends, weights = rows.ends, rows.weights
-        shared: dict[str, Any] = {"weights": weights, "n_threads": rows.n_threads}
-        location = fit_conditional_mean(rows.X, rows.dose, seed=rows.seed, **shared)
-        left = rows.dose - np.clip(location.out_of_fold, ends.low, ends.high)
-        square = float(np.average(left**2, weights=weights))
-        sizes = log_sizes(left, square, ends.high - ends.low)
-        seed = derive(rows.seed, Purpose.SCALE)
-        log_scale = fit_conditional_mean(rows.X, sizes, seed=seed, **shared)
-        z = left / scale_of(log_scale.out_of_fold, log_scale.level)
-        residual = ResidualDensity.of(z, weights, len(z))
-        return LocationScaleDensity(location, log_scale, residual, ends.low, ends.high)
+        shared: dict[str, Any] = {"weights": rows.weights, "n_threads": rows.n_threads}
+        seeds = {LOCATION: rows.seed, LOG_SCALE: derive(rows.seed, Purpose.SCALE)}
+        ids = np.arange(len(rows.dose))
+        blocks = OneBlock(RowBlock(rows.X, rows.dose, rows.dose, rows.weights, ids, ids), 1)
+
+        def fit_mean(targets: Values, column: str) -> ConditionalMean:
+            mean = fit_conditional_mean(
+                rows.X, targets(blocks.block), seed=seeds[column], **shared
+            )
+            blocks.add(column, lambda block: {column: mean.out_of_fold})
+            return mean
+
+        location, log_scale, residuals = standardise(
+            blocks, rows.ends, lambda block: block.dose, lambda block: block.row_weights, fit_mean
+        )
+        z = residuals(blocks.block)
+        residual = ResidualDensity.of(z, rows.weights, len(z))
+        return LocationScaleDensity(location, log_scale, residual, rows.ends.low, rows.ends.high)
+
+
+def standardise(
+    blocks: RowBlocks,
+    ends: DoseRange,
+    positions: Values,
+    weights: Values,
+    fit_mean: Callable[[Values, str], Mean],
+) -> tuple[Mean, Mean, Values]:
+    """Fit location and log-scale of a dose; with what standardised residuals are read from.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    ends : DoseRange
+        Of the positions.
+    positions, weights : callable
+        From a block to positions of its doses on their scale, and to weights, both (n_rows,).
+    fit_mean : callable
+        From targets of a block and the name of a column to a mean given the covariates; what it
+        predicts of the rows out of fold is then that column of every block.
+    """
+
+    def left(block: RowBlock) -> FloatArray:
+        rest: FloatArray = positions(block) - np.clip(block[LOCATION], ends.low, ends.high)
+        return rest
+
+    def squares(block: RowBlock) -> Sums:
+        each = weights(block)
+        return each.sum(), (left(block) ** 2 * each).sum()
+
+    location = fit_mean(positions, LOCATION)
+    weight, total = blocks.add_up("spread of the dose about its location", squares)
+    square = float(total / weight)
+    log_scale = fit_mean(
+        lambda block: log_sizes(left(block), square, ends.high - ends.low), LOG_SCALE
+    )
+    level = log_scale.level
+    return (
+        location,
+        log_scale,
+        lambda block: left(block) / scale_of(block[LOG_SCALE], level),
+    )
 
 
 def log_sizes(left: FloatArray, square: float, length: float) -> FloatArray:
