@@ -76,11 +76,21 @@ class FoldModels(Generic[Model]):
     models: tuple[Model, ...]  # (n_folds,)
     full: Model | None  # None: nobody has asked for it, and no row is held out
 
-    def with_rows(self) -> Iterator[tuple[Model, IntArray]]:
-        """Models with the places of the rows that they have not seen."""
-        for fold in np.unique(self.folds):
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self.models)
+
+    def by_fold(self) -> Iterator[tuple[int, Model]]:
+        """Folds that rows have, each with the model that has not seen it."""
+        for fold in np.unique(self.folds).tolist():
             model = self.full if fold == HELD_OUT else self.models[fold]
             assert model is not None  # `cross_fit` trains it where rows are held out
+            yield fold, model
+
+    def with_rows(self) -> Iterator[tuple[Model, IntArray]]:
+        """Models with the places of the rows that they have not seen."""
+        for fold, model in self.by_fold():
             yield model, np.flatnonzero(self.folds == fold)
 
     def out_of_fold(

@@ -13,8 +13,12 @@ from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.nuisance.treatment.treatment_support import quadrature_grid
-from doseforest.nuisance.treatment.treatment_weights import SLACK, read_density
-from doseforest.spark.cluster_density import TOLD
+from doseforest.nuisance.treatment.treatment_weights import (
+    check_integral,
+    fold_densities,
+    read_density,
+)
+from doseforest.spark.cluster_density import PREDICTED
 from doseforest.spark.cluster_units import Units
 
 RATIO = "ratio"  # the column of p(T_i) / pi(T_i | X_i)
@@ -49,7 +53,7 @@ def add_ratios(
     Parameters
     ----------
     density : MixedDensity
-        Of `TOLD`.
+        Of `PREDICTED`.
     sample : TrainingRows
         A sample of the doses.
     ends : (low, high)
@@ -60,7 +64,7 @@ def add_ratios(
     means = _mean_density(units, density, points)
 
     def ratios(block: RowBlock) -> dict[str, FloatArray]:
-        observed = density.density(block[TOLD], block.dose[:, None])[:, 0]
+        observed = density.density(block[PREDICTED], block.dose[:, None])[:, 0]
         overall = np.zeros(len(block))
         for fold, own in enumerate(means):
             rows = block.folds == fold
@@ -89,27 +93,16 @@ def add_ratios(
 
 def _mean_density(units: Units, density: MixedDensity, points: FloatArray) -> FloatArray:
     """Mean density over the rows of each fold, (n_folds, n_points + n_masses)."""
-    n_folds, ground = units.n_folds, density.support
-    doses = np.concatenate([points, ground.masses])
-
-    def sums(block: RowBlock) -> Sums:
-        def own(rows: RowBlock) -> Sums:
-            values = density.density(rows[TOLD], doses)
-            marks = rows.row_weights[:, None] * (rows.folds[:, None] == np.arange(n_folds))
-            return marks.sum(axis=0), marks.T @ values
-
-        return in_slices(block, own)
-
-    weight, total = units.add_up("mean density of the dose", sums)
-    means: FloatArray = total / np.maximum(weight, np.finfo(float).tiny)[:, None]
-    whole = [read_density(own, points, ground, np.zeros(0))[1] for own in means]
-    integral = float(np.average(whole, weights=weight))
-    if not abs(integral - 1) <= SLACK:
-        raise ValueError(
-            "The 'overlap' parameter must be False for rows whose density of the dose cannot be "
-            f"told: it must integrate to 1, with masses {list(ground.masses)}. Got {integral:.4g} "
-            "on average instead."
-        )
+    ground = density.support
+    means, weight = fold_densities(
+        units,
+        np.concatenate([points, ground.masses]),
+        lambda rows, fold, doses: density.density(rows[PREDICTED], doses),
+        range(units.n_folds),
+    )
+    whole = [read_density(mean, points, ground, np.zeros(0))[1] for mean in means]
+    rule = "The 'overlap' parameter must be False for rows whose densities of the dose do not"
+    check_integral(float(np.average(whole, weights=weight)), ground, rule)
     return means
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import FloatArray, IntArray
-from doseforest.nuisance.treatment.conditional_density import (
-    ConditionalDensity,
-    CrossFittedDensity,
-    RowDensities,
-)
+from doseforest.base.dtypes import FloatArray
+from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
+from doseforest.nuisance.treatment.conditional_density import CrossFittedDensity, RowDensities
 from doseforest.nuisance.treatment.marginal import marginal_density
 from doseforest.nuisance.treatment.treatment_support import (
     DoseSupport,
@@ -157,15 +154,62 @@ def mean_density(
     """
     support = dose_support(dose, weights)
     grid = quadrature_grid(dose, support, weights)
-    own = np.ones(len(dose)) if weights is None else weights
+    folds, models = density.models.folds, dict(density.models.by_fold())
+    block = RowBlock(X, dose, dose, weights, np.arange(len(dose)), folds)
+    means, weight = fold_densities(
+        OneBlock(block, density.models.n_folds),
+        np.concatenate([grid, support.masses]),
+        lambda rows, fold, doses: models[fold].density(rows.X, doses),
+        tuple(models),
+    )
+    integral, whole = 0.0, block.row_weights.sum()
     out = np.zeros(len(dose))
-    integral = 0.0
-    for fitted, rows in density.models.with_rows():
-        mean = _mean_over_rows(fitted, X, rows, own, np.concatenate([grid, support.masses]))
-        out[rows], whole = read_density(mean, grid, support, dose[rows])
-        integral += whole * own[rows].sum() / own.sum()
+    for mean, fold, own in zip(means, models, weight, strict=True):
+        rows = folds == fold
+        out[rows], mass = read_density(mean, grid, support, dose[rows])
+        integral += mass * own / whole
     check_integral(integral, support)
     return out
+
+
+def fold_densities(
+    blocks: RowBlocks,
+    doses: FloatArray,
+    density: Callable[[RowBlock, int, FloatArray], FloatArray],
+    folds: Sequence[int],
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean of the densities of the rows of each fold at some doses, and the weights.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+    doses : array of shape (n_doses,)
+    density : callable
+        From rows of a fold, the fold and doses to densities, (n_rows, n_doses).
+    folds : sequence of int
+
+    Returns
+    -------
+    means : array of shape (n_folds, n_doses)
+    weight : array of shape (n_folds,)
+        Of the rows of each fold.
+    """
+
+    def sums(block: RowBlock) -> Sums:
+        total, weight = np.zeros((len(folds), len(doses))), np.zeros(len(folds))
+        weights = block.row_weights
+        for place, fold in enumerate(folds):
+            rows = np.flatnonzero(block.folds == fold)
+            weight[place] = weights[rows].sum()
+            for first in range(0, len(rows), BLOCK_ROWS):
+                part = rows[first : first + BLOCK_ROWS]
+                total[place] += weights[part] @ density(block.take(part), fold, doses)
+        return total, weight
+
+    total, weight = blocks.add_up("mean density of the dose", sums)
+    # A fold without weight has no say in any average.
+    means: FloatArray = total / np.maximum(weight, np.finfo(np.float64).tiny)[:, None]
+    return means, weight
 
 
 def read_density(
@@ -189,27 +233,12 @@ def read_density(
     return out, np.trapezoid(inside, places) + masses.sum()
 
 
-def check_integral(integral: float, support: DoseSupport) -> None:
+def check_integral(
+    integral: float, support: DoseSupport, rule: str = "The 'density' parameter must"
+) -> None:
     """Raise ValueError where densities do not integrate to about 1 on average over the rows."""
     if not abs(integral - 1) <= SLACK:
         raise ValueError(
-            "The 'density' parameter must integrate to 1 over the doses, with the probabilities "
-            f"of point masses {list(support.masses)}. Got {integral:.4g} on average over the rows "
-            "instead."
+            f"{rule} integrate to 1 over the doses, with the probabilities of point masses "
+            f"{list(support.masses)}. Got {integral:.4g} on average over the rows instead."
         )
-
-
-def _mean_over_rows(
-    density: ConditionalDensity,
-    X: FloatArray,
-    rows: IntArray,
-    weights: FloatArray,
-    doses: FloatArray,
-) -> FloatArray:
-    """Weighted mean of the densities of some rows at each dose, (n_doses,)."""
-    total = np.zeros(len(doses))
-    for first in range(0, len(rows), BLOCK_ROWS):
-        block = rows[first : first + BLOCK_ROWS]
-        total += weights[block] @ density.density(X[block], doses)
-    # A fold without weight has no say in any average.
-    return total / max(float(weights[rows].sum()), np.finfo(np.float64).tiny)
