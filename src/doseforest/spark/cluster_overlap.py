@@ -72,7 +72,7 @@ def measure_overlap(
     grid: FloatArray,
     summary: FrameSummary,
 ) -> OverlapReport:
-    """Report on the overlap of units that have `PREDICTED` for a density and `RATIO` for weights."""
+    """Report on the overlap of units: `PREDICTED` is for a density, `RATIO` for weights."""
     question = _question(units, density, ratios, sample, grid, summary)
 
     def sums(block: RowBlock) -> Sums:

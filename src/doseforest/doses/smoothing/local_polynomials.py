@@ -163,7 +163,9 @@ def solve_moments(
         carried = np.linalg.eigvalsh(gram)[:, 0] > (LEAST_EIGENVALUE if order else 0.0)
         done = left[carried]
         inverse = np.linalg.inv(gram[carried])
-        coefficients[done, : order + 1] = np.einsum("kij,kj->ki", inverse, targets[done, : order + 1])
+        coefficients[done, : order + 1] = np.einsum(
+            "kij,kj->ki", inverse, targets[done, : order + 1]
+        )
         first[done, : order + 1] = inverse[:, 0]
         for power in range(2 * order + 1):
             form[done, power] = inverse[:, places == power].sum(axis=1)

@@ -50,9 +50,7 @@ class LocationScale(MixedLearner):
         blocks = OneBlock(RowBlock(rows.X, rows.dose, rows.dose, rows.weights, ids, ids), 1)
 
         def fit_mean(targets: Values, column: str) -> ConditionalMean:
-            mean = fit_conditional_mean(
-                rows.X, targets(blocks.block), seed=seeds[column], **shared
-            )
+            mean = fit_conditional_mean(rows.X, targets(blocks.block), seed=seeds[column], **shared)
             blocks.add(column, lambda block: {column: mean.out_of_fold})
             return mean
 
