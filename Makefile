@@ -20,7 +20,8 @@ export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 .PHONY: help setup system-packages demo test lint types unit sanitize fuzz format bench-engine \
   bench-categories \
-  bench-table1 bench-accuracy bench-worlds bench-colangelo-lee bench-scaling bench-joint bench-large-fit \
+  bench-table1 bench-accuracy bench-worlds bench-ihdp bench-cadr bench-colangelo-lee bench-scaling bench-joint \
+  bench-large-fit \
   bench-splits bench-known bench-policy bench-service bench-ab bench-qini bench-marketplace bench-real \
   bench-coverage bench-spark bench-spark-paper examples readme wheel lock clean
 
@@ -36,6 +37,8 @@ help:
 	@echo "make bench-table1    Table 1 of the GCF paper with every baseline, several hours"
 	@echo "make bench-accuracy  errors on designs with a known truth, beside the baselines and EconML"
 	@echo "make bench-worlds    errors on designs that are not ours, beside what a user would reach for; hours"
+	@echo "make bench-ihdp      published splits of IHDP with a dose, beside GIKS; DOSEFOREST_DATA names their folder"
+	@echo "make bench-cadr      three sets with published curves, beside nine methods; DOSEFOREST_DATA likewise"
 	@echo "make bench-colangelo-lee  bias and error of the average curve over 300 draws"
 	@echo "make bench-scaling   how fast errors fall with the number of rows"
 	@echo "make bench-joint     errors for two doses at once, point masses and arms"
@@ -128,7 +131,8 @@ $(PEERS): $(STAMP) requirements-baselines.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-baselines.lock
 	touch $@
 
-bench-table1 bench-accuracy bench-worlds bench-scaling bench-qini bench-coverage bench-marketplace: $(PEERS)
+bench-table1 bench-accuracy bench-worlds bench-ihdp bench-cadr bench-scaling bench-qini bench-coverage \
+  bench-marketplace: $(PEERS)
 	$(BIN)/doseforest bench $(@:bench-%=%) --publish
 
 bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 
 from bench.designs.colangelo_lee_design import ColangeloLeeDesign
+from bench.designs.held_out_designs import HELD_OUT_DESIGNS, PublishedSplits
 from bench.designs.paper_designs import (
     DOSE_CURVES,
     SLOPES,
@@ -42,7 +43,7 @@ DESIGNS: dict[str, Design] = {
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels;
-# WORLDS: designs that no term of the model was made for
+# WORLDS: designs that no term of the model was made for; HELD_OUT_DESIGNS: published splits
 
 
 @cache
@@ -56,7 +57,13 @@ def find_design(name: str) -> Design:
     >>> find_design("bench.designs:ColangeloLeeDesign").name
     'colangelo_lee_2'
     """
-    known: dict[str, Design] = {**DESIGNS, **WORLDS, **JOINT_DESIGNS, **DISCOUNT_DESIGNS}
+    known: dict[str, Design] = {
+        **DESIGNS,
+        **WORLDS,
+        **HELD_OUT_DESIGNS,
+        **JOINT_DESIGNS,
+        **DISCOUNT_DESIGNS,
+    }
     if name in known:
         return known[name]
     module, colon, member = name.partition(":")
@@ -80,6 +87,7 @@ __all__ = [
     "CATEGORY_COLUMNS",
     "DESIGNS",
     "DISCOUNT_DESIGNS",
+    "HELD_OUT_DESIGNS",
     "JOINT_DESIGNS",
     "WORLDS",
     "ColangeloLeeDesign",
@@ -88,6 +96,7 @@ __all__ = [
     "JointDesign",
     "OverlapDesign",
     "PublishedDesign",
+    "PublishedSplits",
     "Simulation",
     "find_design",
 ]

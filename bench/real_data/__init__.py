@@ -7,6 +7,7 @@ variable DOSEFOREST_DATA names, and says where a file that is absent can be had.
 - `loans`: interest rates that were random within strata (Karlan and Zinman 2008).
 - `orange_juice`: prices and sales in supermarkets, observed (Dominick's).
 - `mailings`: five mailings to households of voters, random (Gerber, Green and Larimer 2008).
+- `held_out_curves`: simulated outcomes over real infants, with published splits, curves and errors.
 - `match_ratios`: matching grants offered to donors, random (Karlan and List 2007).
 """
 
@@ -18,6 +19,7 @@ from bench.real_data.data_folder import (
     data_folder,
     missing_files,
     read_data,
+    require_files,
 )
 from bench.real_data.dose_rows import DoseRows
 
@@ -28,4 +30,5 @@ __all__ = [
     "data_folder",
     "missing_files",
     "read_data",
+    "require_files",
 ]

@@ -6,9 +6,20 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
 
 VARIABLE = "DOSEFOREST_DATA"
 DEFAULT_FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data"  # beside a clone
+GIKS = (
+    "the repository of Nagalapatti, Iyer, De and Sarawagi, Continuous Treatment Effect Estimation "
+    "Using Gradient Interpolation and Kernel Smoothing, AAAI 2024: "
+)
+CADR = (
+    "the repository of Bockel-Rickermann, Vanderschueren, Verdonck and Verbeke, Sources of Gain: "
+    "Decomposing Performance in Conditional Average Dose Response Estimation, arXiv 2406.08206: "
+)
 SOURCES = {
     "jobcorps_colangelo_lee.parquet": "the replication files of Colangelo and Lee, Double Debiased "
     "Machine Learning Nonparametric Inference with Continuous Treatments.",
@@ -23,6 +34,10 @@ SOURCES = {
     "Pressure and Voter Turnout, American Political Science Review 102(1), 2008.",
     "karlan_list_2007.parquet": "the replication files (CC0) of Karlan and List, Does Price Matter "
     "in Charitable Giving?, American Economic Review 97(5), 2007.",
+    "ihdp_continuous_giks_50splits.npz": GIKS + "its IHDP data, splits and curves in one archive.",
+    "published_giks_results_by_split.csv": GIKS + "its errors and those of its peers, by split.",
+    "cadr_three_sets_10_draws.npz": CADR + "ten draws of three data sets in one archive.",
+    "published_cadr_decomposition_tables.csv": CADR + "its tables.",
 }
 
 Frame = Any  # a pandas.DataFrame: pandas is imported when data are read, not before
@@ -55,7 +70,7 @@ def missing_message(name: str) -> str:
 
 
 def read_data(name: str) -> Frame:
-    """Read a table by the name of its file, one of `SOURCES`.
+    """Read a table, or the arrays of an archive, by the name of its file, one of `SOURCES`.
 
     Raises
     ------
@@ -63,7 +78,9 @@ def read_data(name: str) -> Frame:
         Where the folder does not have it: the message names the file, the folder, the environment
         variable and where the public data come from.
     ImportError
-        Where pandas or pyarrow is not installed.
+        Where a table is asked for, and pandas or pyarrow is not installed.
+    ValueError
+        Where the name is none of `SOURCES`, or an archive is no archive.
 
     Examples
     --------
@@ -78,9 +95,23 @@ def read_data(name: str) -> Frame:
         )
     if missing_files([name]):
         raise MissingDataError(missing_message(name))
-    pandas = load_pandas()
     path = data_folder() / name
+    if path.suffix == ".npz":
+        return read_arrays(path)
+    pandas = load_pandas()
     return pandas.read_csv(path) if path.suffix == ".csv" else pandas.read_parquet(path)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of an archive of NumPy, or ValueError where a file is none."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, AttributeError, BadZipFile) as error:
+        raise ValueError(
+            f"{path} must be an archive of arrays without objects, as numpy.savez writes it. "
+            f"{error}"
+        ) from error
 
 
 def drawn(table: Frame, n_rows: int | None, seed: int = 0) -> Frame:
@@ -88,6 +119,12 @@ def drawn(table: Frame, n_rows: int | None, seed: int = 0) -> Frame:
     return (
         table if n_rows is None or n_rows >= len(table) else table.sample(n_rows, random_state=seed)
     )
+
+
+def require_files(names: Iterable[str]) -> None:
+    """Raise MissingDataError, with a line for each file that is absent."""
+    if absent := missing_files(names):
+        raise MissingDataError("\n".join(map(missing_message, absent)))
 
 
 def load_pandas() -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from bench.designs import DESIGNS, ColangeloLeeDesign
+from bench.studies.held_out_measures import root_mean_square
 from bench.studies.markdown import markdown_table
 from bench.studies.report import Report, Verdict
 from bench.studies.request import Request
@@ -94,7 +95,3 @@ def bars(records: list[Record]) -> list[Verdict]:
         Verdict(bias <= MOST_AVERAGE_BIAS, claims[1], f"measured {bias:.4f}"),
         Verdict(low <= covered <= high, claims[2], f"measured {covered:.1%}"),
     ]
-
-
-def root_mean_square(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2)))

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from bench.designs import DESIGNS, Simulation
+from bench.real_data.held_out_curves import HeldOutCurves
+from bench.studies.held_out_measures import policy_error, romberg_root, root_mean_square
 from bench.studies.result_keys import digest_of
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import dose_table
@@ -53,12 +55,34 @@ def average_at_zero(model: Any, data: Simulation, seed: int) -> dict[str, Any]:
     return {"estimate": float(curve.values[0]), "standard_error": error, "drawn": drawn}
 
 
+def published_ihdp(model: Any, data: Any, seed: int) -> dict[str, Any]:
+    """Root mean integrated squared error of held-out curves, as GIKS has it."""
+    return {"rms": root_mean_square(_held_out_curves(model, data) - data.response)}
+
+
+def published_cadr(model: Any, data: Any, seed: int) -> dict[str, Any]:
+    """Root of the integrated squared error of held-out curves by Romberg's rule; policy error."""
+    curves = _held_out_curves(model, data)
+    return {
+        "rms": romberg_root(curves - data.response),
+        "policy": policy_error(data.response, curves),
+    }
+
+
+def _held_out_curves(model: Any, data: Any) -> FloatArray:
+    curves: FloatArray = np.asarray(model.dose_response(data.units, data.doses), np.float64)
+    return curves
+
+
 MEASURES: dict[str, Measure] = {
     "effects": effects,
     "new_units": new_units,
     "new_units_and_average": new_units_and_average,
     "average": average_at_zero,
+    "published_ihdp": published_ihdp,
+    "published_cadr": published_cadr,
 }
+HELD_OUT = ("published_ihdp", "published_cadr")  # of data with held-out curves
 
 
 class ToyCurves:
@@ -78,10 +102,20 @@ class ToyAverages(ToyCurves):
         return SimpleNamespace(values=np.sin(doses), standard_errors=np.cos(doses))
 
 
+def toy_held_out(data: Simulation) -> HeldOutCurves:
+    """The rows of a simulation, and their exact curves at 65 doses."""
+    doses = np.linspace(0.0, 1.0, 65)
+    rows = {"X": data.X, "treatment": data.treatment, "y": data.y}
+    curves = data.mean(doses)
+    return HeldOutCurves("toy", "", **rows, doses=doses, units=data.X, response=curves)
+
+
 @cache
 def digest_of_measure(name: str) -> str:
     """Digest of what is measured of two toys, which differs when the measure was changed."""
-    data = DESIGNS["randomised"].draw(n=50, seed=0)
+    data: Any = DESIGNS["randomised"].draw(n=50, seed=0)
+    if name in HELD_OUT:
+        data = toy_held_out(data)
     found = [MEASURES[name](model, data, 0) for model in (ToyCurves(), ToyAverages())]
     rounded = [{key: np.round(own, 9).tolist() for key, own in toy.items()} for toy in found]
     return digest_of(rounded)

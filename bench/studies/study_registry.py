@@ -8,6 +8,8 @@ from pathlib import Path
 
 from bench.designs import JOINT_DESIGNS
 from bench.golden import require_stored_answers
+from bench.real_data import require_files
+from bench.real_data.data_folder import load_pandas
 from bench.studies import (
     ab_coverage,
     ablation,
@@ -16,6 +18,7 @@ from bench.studies import (
     colangelo_lee,
     joint,
     large_fit,
+    published_curves,
     scaling,
     table1,
     world_errors,
@@ -51,9 +54,13 @@ class Study:
     keeps: str = ""  # published file whose designs and rows stay where a run leaves them out
     untold: tuple[str, ...] = ()  # rows that its report does not have
     methods: tuple[str, ...] = SINGLE_METHODS  # to choose from
+    files: tuple[str, ...] = ()  # of the data folder
 
     def run(self, request: Request, clock: Clock) -> tuple[Report, bool]:
         """Run what is missing; also say whether nothing was left out."""
+        if self.files:
+            require_files(self.files)
+            load_pandas()
         asked = self.tasks(request)
         absent = {task.method: METHODS[task.method].missing for task in asked}
         for name, packages in absent.items():
@@ -156,6 +163,26 @@ STUDIES: dict[str, AnyStudy] = {
         world_errors.COLUMNS,
         other_designs=True,
         keeps="worlds.json",
+    ),
+    "ihdp": Study(
+        "published splits of infants with a continuous dose, beside GIKS and its peers",
+        published_curves.ihdp_tasks,
+        published_curves.ihdp_report,
+        published_curves.IHDP_DESIGNS,
+        takes=("methods", "simulations"),
+        keeps="ihdp.json",
+        methods=published_curves.CHOICE,
+        files=published_curves.IHDP_FILES,
+    ),
+    "cadr": Study(
+        "published draws of three sets with held-out curves, beside nine methods",
+        published_curves.cadr_tasks,
+        published_curves.cadr_report,
+        published_curves.CADR_DESIGNS,
+        takes=WITHOUT_SIZE,
+        keeps="cadr.json",
+        methods=published_curves.CHOICE,
+        files=published_curves.CADR_FILES,
     ),
     "colangelo-lee": Study(
         "bias and error of the average curve",
