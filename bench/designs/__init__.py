@@ -13,6 +13,7 @@ from bench.designs.colangelo_lee_design import ColangeloLeeDesign
 from bench.designs.held_out_designs import HELD_OUT_DESIGNS, PublishedSplits
 from bench.designs.paper_designs import (
     DOSE_CURVES,
+    PRINTED_CURVES,
     SLOPES,
     SPARSE_CONFOUNDERS,
     PublishedDesign,
@@ -40,6 +41,14 @@ DESIGNS: dict[str, Design] = {
         f"slope_{name}": PublishedDesign(f"slope_{name}", DOSE_CURVES["polynomial"], name)
         for name in SLOPES
         if name != "square"
+    },
+    **{  # as the paper's supplement prints curves; the polynomial is the one above
+        f"{name}_printed": PublishedDesign(f"{name}_printed", PRINTED_CURVES[name])
+        for name in ("sinusoidal", "exponential")
+    },
+    **{  # and with Psi as it prints that, too
+        f"{name}_density": PublishedDesign(f"{name}_density", curve, dose_transform="pdf")
+        for name, curve in PRINTED_CURVES.items()
     },
     "colangelo_lee_2": ColangeloLeeDesign(),
 }  # JOINT_DESIGNS: doses of several components, point masses, arms; DISCOUNT_DESIGNS: six levels;

@@ -1,7 +1,7 @@
 """The three designs of the GCF paper (Wan et al. 2022, Table 1).
 
-The paper leaves several readings open; each is a parameter of `PublishedDesign`, and the defaults
-are the ones that come closest to known errors.
+Its supplement prints three curves (`PRINTED_CURVES`) and a Psi; other readings are open. Each is a
+parameter of `PublishedDesign`, and the defaults are the ones that come closest to known errors.
 """
 
 from __future__ import annotations
@@ -31,24 +31,44 @@ def polynomial(doses: FloatArray) -> FloatArray:
 
 
 def sinusoidal(doses: FloatArray) -> FloatArray:
-    """5.5 sin(t) + t."""
+    """5.5 sin(t) + t; see `printed_sinusoidal`."""
     return 5.5 * np.sin(doses) + doses
 
 
 def exponential(doses: FloatArray) -> FloatArray:
     """0.52 t log(t + 0.1) - 0.8 t, by the paper's name: a dip, then a rise that gets steeper.
 
-    It has no value from -0.1 down.
+    `printed_exponential` is what the supplement has. It has no value from -0.1 down.
 
     >>> exponential(np.array([0.0, 0.9]))
     array([-0.  , -0.72])
     """
+    _require_above_the_pole(doses)
+    return 0.52 * doses * np.log(doses + 0.1) - 0.8 * doses
+
+
+def printed_sinusoidal(doses: FloatArray) -> FloatArray:
+    """5 sin(t) + t, as the supplement prints it."""
+    return 5.0 * np.sin(doses) + doses
+
+
+def printed_exponential(doses: FloatArray) -> FloatArray:
+    """log(1 + e^t / (t + 0.1)) - log(11), as the supplement prints it; above -0.1 alone.
+
+    >>> printed_exponential(np.array([0.9, 20.0])).round(4)
+    array([-1.1567, 14.6014])
+    """
+    _require_above_the_pole(doses)
+    curve: FloatArray = np.logaddexp(0.0, doses - np.log(doses + 0.1)) - np.log(11.0)
+    return curve
+
+
+def _require_above_the_pole(doses: FloatArray) -> None:
     if (doses <= -0.1).any():
         raise ValueError(
             "The 'doses' parameter must lie above -0.1 for the exponential curve, where "
             f"clip_at_zero=True keeps drawn doses. Got {doses.min():g} instead."
         )
-    return 0.52 * doses * np.log(doses + 0.1) - 0.8 * doses
 
 
 def _beta_cdf(share: FloatArray) -> FloatArray:
@@ -98,6 +118,11 @@ DOSE_CURVES: dict[str, Transform] = {
     "polynomial": polynomial,
     "sinusoidal": sinusoidal,
     "exponential": exponential,
+}
+PRINTED_CURVES: dict[str, Transform] = {
+    "polynomial": polynomial,
+    "sinusoidal": printed_sinusoidal,
+    "exponential": printed_exponential,
 }
 SLOPES: dict[str, Transform] = {
     "square": _square,  # the paper's
@@ -159,11 +184,11 @@ class PublishedDesign:
     """A simulation of the GCF paper, with its open readings.
 
     The dose is almost a function of the features, and every unit has a slope of its own on top of
-    the same curve. The formulas here are not copied from the paper: they were chosen among several
-    because the errors of the exact average curve, random forests, causal forests and Kennedy's
-    curve under them are the known ones, within a tenth. The exponential curve is the least certain:
-    of some thirty that were tried it is one of a few that come close in all; those with a steep
-    fall from dose 0 do not, for Kennedy's curve smooths it away. `curve` takes any.
+    the same curve. The polynomial is the paper's. The sine and the exponential by name are not
+    those of its supplement, `PRINTED_CURVES`: they were chosen among several because the errors of
+    random forests, causal forests and Kennedy's curve under them are the known ones, within a
+    tenth. Psi is printed as the density of Beta(2, 3), and the printed numbers are those of its
+    distribution function. `curve` takes any.
 
     Parameters
     ----------
@@ -254,7 +279,7 @@ class PublishedDesign:
     @property
     def description(self) -> str:
         """What the design is hard at."""
-        shape = self.name.removesuffix("_sparse")
+        shape = self.name.removesuffix("_sparse").removesuffix("_printed").removesuffix("_density")
         deciding = "features" if self.n_relevant is None else "a few features"
         return f"A {shape} curve and a slope for each unit, at doses that {deciding} decide."
 

@@ -52,9 +52,10 @@ NOTE = (
 )
 LEGEND = (
     f"{EXACT_AVERAGE} is the exact average curve, which no estimate is given: the least error "
-    "without heterogeneity, and about what the published forest has. Zero is no effect. The paper "
-    "does not print its curves in full: the factors of the exponential were set on the first eight "
-    "draws, so that peers have the errors that others measured. That they do is no evidence there."
+    "without heterogeneity, and about what the published forest has. Zero is no effect. The sine "
+    "and the exponential are not those of the paper's supplement but of its printed errors: the "
+    "factors of the exponential were set on the first eight draws, so that peers have the errors "
+    "that others measured. That they do is no evidence there."
 )
 
 DRAWS_NOTE = (

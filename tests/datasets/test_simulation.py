@@ -8,16 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import betainc, expit, ndtr
+from scipy.stats import beta
 
 from bench.designs import DESIGNS, PublishedDesign
-from bench.designs.paper_designs import DOSE_CURVES, SLOPES
+from bench.designs.paper_designs import DOSE_CURVES, PRINTED_CURVES, SLOPES
 from doseforest.baselines import AverageCurve
 from doseforest.datasets.overlap_designs import OVERLAP_DESIGNS
 from doseforest.datasets.simulation import cell_middles
 from doseforest.evaluation import effect_errors, simulation_mean
 
 NAMES = sorted(DESIGNS)
-PAPER = [f"{name}{kind}" for name in DOSE_CURVES for kind in ("", "_sparse")]
+PAPER = [f"{name}{kind}" for name in DOSE_CURVES for kind in ("", "_sparse", "_density")]
+PAPER += ["sinusoidal_printed", "exponential_printed"]
 OTHER_SLOPES = [f"slope_{name}" for name in SLOPES if name != "square"]
 N_FEATURES = dict.fromkeys([*PAPER, *OTHER_SLOPES], 60) | {"colangelo_lee_2": 100}
 DEFAULT_SIZES = {"polynomial": 1000, "colangelo_lee_2": 1000, "steps": 2000}
@@ -31,8 +33,9 @@ def _simulation(request):
 def test_all_designs_of_the_table_are_there():
     paper = ["exponential", "polynomial", "sinusoidal"]
     overlap = ["binary", "confounded", "linear", "randomised", "steps"]
-    sparse = [f"{name}_sparse" for name in paper]
-    assert sorted(["colangelo_lee_2", *paper, *sparse, *OTHER_SLOPES, *overlap]) == NAMES
+    others = [f"{name}_{kind}" for name in paper for kind in ("sparse", "density")]
+    others += ["exponential_printed", "sinusoidal_printed"]
+    assert sorted(["colangelo_lee_2", *paper, *others, *OTHER_SLOPES, *overlap]) == NAMES
     assert all(DESIGNS[name].name == name and DESIGNS[name].description for name in NAMES)
 
 
@@ -159,6 +162,39 @@ def test_published_curves_at_hand_computed_points():
     sines = 5.5 * np.sin(doses) + doses
     np.testing.assert_allclose(DOSE_CURVES["sinusoidal"](doses), sines)
     np.testing.assert_allclose(DOSE_CURVES["exponential"](np.array([0.0, 0.9])), [0.0, -0.72])
+
+
+def test_printed_curves_are_the_formulas_of_the_supplement():
+    doses = np.linspace(0.0, 36.0, 73)
+    exact = {
+        "polynomial": 0.2 * (doses - 5) ** 2 - doses - 5,
+        "sinusoidal": 5 * np.sin(doses) + doses,
+        "exponential": np.log(1 + np.exp(doses) / (doses + 0.1)) - np.log(11),
+    }
+    assert set(PRINTED_CURVES) == set(exact)
+    for name, values in exact.items():
+        np.testing.assert_allclose(PRINTED_CURVES[name](doses), values, atol=1e-12)
+        assert abs(PRINTED_CURVES[name](np.zeros(1))[0]) < 1e-12
+    # Where e^t is no float any more, log(1 + e^t / (t + 0.1)) is t - log(t + 0.1).
+    far = PRINTED_CURVES["exponential"](np.array([1000.0]))
+    np.testing.assert_allclose(far, 1000.0 - np.log(1000.1) - np.log(11))
+
+
+@pytest.mark.parametrize(
+    ("name", "psi"), [("printed", beta(2, 3).cdf), ("density", beta(2, 3).pdf)]
+)
+@pytest.mark.parametrize("shape", ["sinusoidal", "exponential"])
+def test_printed_designs_have_the_printed_curve_and_one_of_two_readings_of_psi(shape, name, psi):
+    simulation = DESIGNS[f"{shape}_{name}"].draw(n=2000, seed=4)
+    decoded = DESIGNS[shape].draw(n=2000, seed=4)
+    np.testing.assert_array_equal(simulation.X, decoded.X)
+    centre = 20 * psi(expit(simulation.X @ simulation.population.dose_weights))
+    drawn = simulation.treatment
+    assert np.abs(drawn - centre)[drawn > 0].max() < 1  # noise U(-1, 1)
+    assert (centre[drawn == 0] < 1).all()
+    x = np.zeros((1, 60))  # a unit without a slope or a level
+    doses = np.array([0.0, 3.0, 19.0])
+    np.testing.assert_allclose(simulation.mean(doses, x)[0], PRINTED_CURVES[shape](doses))
 
 
 def test_published_mean_is_a_curve_a_slope_and_a_level():
@@ -330,6 +366,10 @@ def test_cells_of_doses_integrate_by_plain_means():
         (lambda: PublishedDesign("polynomial", n_confounders=3), r"'n_confounders' .* Got 3"),
         (
             lambda: PublishedDesign("exponential", clip_at_zero=False).draw(),
+            r"above -0.1 .* clip_at_zero=True .* Got -",
+        ),
+        (
+            lambda: replace(DESIGNS["exponential_printed"], clip_at_zero=False).draw(),
             r"above -0.1 .* clip_at_zero=True .* Got -",
         ),
         (
