@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from doseforest.data.row_blocks import LEAF_WEIGHTS, OneBlock, RowBlock
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.bases.splines import Spline
+from doseforest.doses.grids import DoseRange
+from doseforest.doses.smoothing.local_polynomials import (
+    local_moments,
+    local_polynomials,
+    local_windows,
+    solve_moments,
+)
 from doseforest.estimator.corrections.dose_shapes import FUNCTIONS, measure_functions
 from doseforest.estimator.corrections.orthogonal import RoundForests, fit_rounds
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, TARGET, stack_blocks
@@ -24,6 +34,9 @@ from doseforest.nuisance.outcome.covariate_terms import fit_covariate_terms
 from doseforest.nuisance.outcome.knot_search import knot_edges
 from doseforest.nuisance.outcome.spline_core import choose_terms
 from doseforest.nuisance.outcome.spline_design import SplineDesign
+from doseforest.nuisance.treatment.conditional_means import fit_shrinkage
+from doseforest.nuisance.treatment.location_scale import standardise
+from doseforest.nuisance.treatment.treatment_weights import fold_densities
 from many_blocks import ManyBlocks
 
 N, FOLDS = 600, 3
@@ -133,3 +146,96 @@ def test_a_spline_core_of_many_blocks_is_that_of_one(without_folds):
     for first, second in zip(one, many, strict=True):
         expected = first.core(0.5).predict(block.X, block.dose)
         np.testing.assert_allclose(second.core(0.5).predict(block.X, block.dose), expected)
+
+
+def test_means_of_many_blocks_are_shrunk_as_those_of_one():
+    block = rows()
+    predicted = 3.0 + np.column_stack([0.5 * block.X[:, 0], block.X[:, 1]])
+    targets = np.column_stack([block.y, block.X[:, 0]])
+    block = block.with_columns({"predicted": predicted, "targets": targets})
+    one, many = (
+        fit_shrinkage(
+            blocks, "slopes", lambda own: (own["predicted"], own["targets"], own.row_weights)
+        )
+        for blocks in (OneBlock(block, FOLDS), ManyBlocks.split(block, FOLDS))
+    )
+    covariance = np.cov(predicted[:, 0], block.y, aweights=block.weights)
+    assert one.slope[0] == pytest.approx(min(1.0, covariance[0, 1] / covariance[0, 0]))
+    assert one.mean[0] == pytest.approx(np.average(block.y, weights=block.weights))
+    np.testing.assert_allclose(many.shrunk(predicted), one.shrunk(predicted))
+
+
+def test_a_dose_is_standardised_in_many_blocks_as_in_one():
+    block = rows()
+    spread = np.exp(0.5 * block.X[:, 1])
+    dose = block.X[:, 0] + spread * np.random.default_rng(1).normal(size=N)
+    block = replace(block, dose=dose)
+    answers = []
+    for blocks in (OneBlock(block, FOLDS), ManyBlocks.split(block, FOLDS)):
+
+        def fit_mean(targets, column, blocks=blocks):
+            """A line in the covariates, the same for all folds."""
+
+            def products(own):
+                wide = np.column_stack([np.ones(len(own)), own.X])
+                return wide.T @ wide, wide.T @ targets(own)
+
+            line = np.linalg.solve(*blocks.add_up("a line", products))
+            blocks.add(column, lambda own: {column: line[0] + own.X @ line[1:]})
+            return SimpleNamespace(level=line[0], line=line)
+
+        location, log_scale, residuals = standardise(
+            blocks,
+            DoseRange(dose.min(), dose.max()),
+            lambda own: own.dose,
+            lambda own: own.row_weights,
+            fit_mean,
+        )
+        parts = blocks.blocks if isinstance(blocks, ManyBlocks) else [blocks.block]
+        z = np.sort(np.concatenate([residuals(part) for part in parts]))
+        answers.append((location.line, log_scale.line, z))
+    for first, second in zip(*answers, strict=True):
+        np.testing.assert_allclose(second, first, atol=1e-9)
+    # Slopes of the mean and of the log of the spread, with errors of about 0.05 and 0.03.
+    assert answers[0][0][1] == pytest.approx(1.0, abs=0.2)
+    assert answers[0][1][2] == pytest.approx(0.5, abs=0.15)
+
+
+def test_mean_densities_of_many_blocks_are_those_of_one():
+    block, doses = rows(), np.array([-0.5, 0.0, 0.5])
+
+    def density(own, fold, at):
+        return np.exp(-((at - own.X[:, :1]) ** 2)) * (1 + fold)
+
+    for blocks in (OneBlock(block, FOLDS), ManyBlocks.split(block, FOLDS)):
+        means, weight = fold_densities(blocks, doses, density, range(FOLDS))
+        for fold in range(FOLDS):
+            mine = block.take(block.folds == fold)
+            assert weight[fold] == pytest.approx(mine.weights.sum())
+            expected = np.average(density(mine, fold, doses), axis=0, weights=mine.weights)
+            np.testing.assert_allclose(means[fold], expected)
+
+
+@pytest.mark.parametrize("degree", [0, 2])
+def test_local_polynomials_of_many_blocks_are_those_of_one(degree):
+    block, doses = rows(), np.array([-1.0, 0.0, 0.4])
+    window = local_windows(doses, 0.4, "epanechnikov", (block.dose.min(), block.dose.max()))
+
+    def moments(own):
+        return local_moments(own.dose, own.y, own.row_weights, window, degree)
+
+    fits = solve_moments(window, *ManyBlocks.split(block, FOLDS).add_up("", moments), degree)
+    one = local_polynomials(
+        block.dose, block.y, doses, 0.4, "epanechnikov", block.weights, degree=degree
+    )
+    np.testing.assert_allclose(fits.values, one.values)
+    influence = fits.influence(block.dose, block.y, block.weights, N)
+    np.testing.assert_allclose(influence - influence.mean(axis=0), one.influence, atol=1e-9)
+
+
+def test_a_dose_that_no_row_is_near_gets_no_polynomial():
+    window = local_windows(np.array([0.0, 9.0]), 0.5, "epanechnikov", (-9.0, 9.0))
+    dose, y, ones = np.array([-0.1, 0.1, 0.2]), np.array([1.0, 1.0, 1.0]), np.ones(3)
+    fits = solve_moments(window, *local_moments(dose, y, ones, window, 2), 2)
+    np.testing.assert_allclose(fits.values, [1.0, 0.0])
+    assert not fits.influence(dose, y, ones, 3)[:, 1].any()
