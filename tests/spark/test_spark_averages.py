@@ -17,7 +17,7 @@ N_ROWS = 500
 @pytest.mark.parametrize("grouped", [False, True])
 def test_an_average_is_the_local_one(spark, kernel, grouped):
     from doseforest.data.row_blocks import RowBlock
-    from doseforest.spark.cluster_intervals import average_with_errors, plain_average, read_average
+    from doseforest.spark.cluster_averages import average_with_errors, plain_average, read_average
     from doseforest.spark.cluster_units import Units
     from doseforest.spark.jobs import Kept
     from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios
@@ -82,7 +82,7 @@ def test_an_average_is_the_local_one(spark, kernel, grouped):
 
 def test_a_dose_without_rows_near_has_no_end_of_its_error(spark):
     from doseforest.data.row_blocks import RowBlock
-    from doseforest.spark.cluster_intervals import average_with_errors
+    from doseforest.spark.cluster_averages import average_with_errors
     from doseforest.spark.cluster_units import Units
     from doseforest.spark.jobs import Kept
     from doseforest.spark.treatment_ratios import RATIO, TreatmentRatios

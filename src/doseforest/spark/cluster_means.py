@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import FloatArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.seeds import Purpose
 from doseforest.data.row_blocks import RowBlock
 from doseforest.engine.forest import Forest
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.nuisance.outcome.covariate_terms import CovariateTerms
 from doseforest.nuisance.treatment.conditional_means import Shrinkage, fit_shrinkage
 from doseforest.spark.cluster_units import Units
@@ -48,13 +49,15 @@ class MeanModels:
 
     def raw(self, block: RowBlock) -> FloatArray:
         """The same before they are drawn towards the mean."""
-        out = np.empty((len(block), self.coefficients.shape[2]))
-        for fold, forest in enumerate(self.forests):
-            rows = block.folds == fold
-            if rows.any():
-                linear = _linear(self.terms, self.coefficients[fold], block.numbers[rows])
-                out[rows] = linear + forest.average(block.X[rows], n_jobs=1)
-        return out
+        models = tuple(zip(self.coefficients, self.forests, strict=True))
+
+        def predict(model: tuple[FloatArray, Forest], rows: IntArray) -> FloatArray:
+            line, forest = model
+            linear = _linear(self.terms, line, block.numbers[rows])
+            return linear + forest.average(block.X[rows], n_jobs=1)
+
+        n_targets = self.coefficients.shape[2]
+        return FoldModels(block.folds, models, None).out_of_fold(predict, n_targets)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,12 @@
-"""The outcome model of a cluster: the spline core, our own forests and other members, stacked."""
+"""The outcome model of a cluster: the spline core, forests and other members, stacked.
+
+The core and the weights are those of the local stack, from sums over blocks. Its boosted members are
+of LightGBM, which fits on one machine; forests stand in for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +15,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose
 from doseforest.data.row_blocks import RowBlock
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, OutcomeModel, Stack
 from doseforest.nuisance.outcome.spline_model import SplineCore
@@ -37,26 +42,11 @@ class FoldOutcomes:
     weights: dict[str, float]  # of the members
 
 
-def by_fold(
-    models: tuple[OutcomeModel, ...],
-    block: RowBlock,
-    answer: Callable[[OutcomeModel, RowBlock, Any], FloatArray],
-) -> FloatArray:
-    """Answers of models, each for the rows of its fold."""
-    out: FloatArray | None = None
-    for fold, model in enumerate(models):
-        rows = block.folds == fold
-        own = answer(model, block, rows)
-        if out is None:
-            out = np.empty((len(block), *own.shape[1:]))
-        out[rows] = own
-    assert out is not None  # there are folds
-    return out
-
-
-def observed(model: OutcomeModel, block: RowBlock, rows: Any) -> FloatArray:
-    """Predictions at the rows' own doses."""
-    return model.predict(block.numbers[rows], block.dose[rows])
+def observed(models: tuple[OutcomeModel, ...], block: RowBlock) -> FloatArray:
+    """Predictions at the rows' doses by the models that have not seen them, (n_rows,)."""
+    return FoldModels(block.folds, models, None).out_of_fold(
+        lambda model, rows: model.predict(block.numbers[rows], block.dose[rows])
+    )
 
 
 def fit_outcomes(
@@ -138,9 +128,9 @@ def _shares(units: Units, apart: list[Members]) -> FloatArray:
     by_member = [tuple(own[name] for own in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:
 
-        def gaps(block: RowBlock) -> list[FloatArray]:
-            told = [by_fold(models, block, observed) - block.y for models in sent.value]
-            return [np.stack(told, axis=1) * np.sqrt(block.row_weights)[:, None]]
+        def errors(block: RowBlock) -> list[FloatArray]:
+            gaps = [observed(models, block) - block.y for models in sent.value]
+            return [np.stack(gaps, axis=1) * np.sqrt(block.row_weights)[:, None]]
 
-        (found,) = units.triangles("weigh the members of the outcome model", gaps)
+        (found,) = units.triangles("weigh the members of the outcome model", errors)
     return convex_weights(found, np.zeros(len(found)))

@@ -1,4 +1,8 @@
-"""The overlap report of a cluster: sums over all rows, quantiles of a sample of them."""
+"""The overlap report of a cluster: sums over all rows, quantiles of a sample of them.
+
+Measures are those of `doseforest.report.overlap`, but for quantiles: these are of sorted rows, of which
+a cluster has too many in one place.
+"""
 
 from __future__ import annotations
 

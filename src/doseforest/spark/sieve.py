@@ -20,9 +20,10 @@ from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import N_FOLDS, ShapeStack, stack_blocks
 from doseforest.estimator.corrections.sieve_forests import OrthogonalCorrection
 from doseforest.estimator.corrections.sieve_rows import ADDED, CENTRED, CURVES, LEFT, leaf_channels
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.spark.cluster_density import PREDICTED
 from doseforest.spark.cluster_means import MeanFitter
-from doseforest.spark.cluster_outcome import FoldOutcomes, by_fold, observed
+from doseforest.spark.cluster_outcome import FoldOutcomes, observed
 from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.effective_rows import draw_queries, effective_rows
 from doseforest.spark.engine import GrowthReport
@@ -90,15 +91,15 @@ class SieveFit:
         sent = units.kept.send(units.context, self.outcomes.without)
 
         def start(block: RowBlock) -> dict[str, FloatArray]:
-            functions, without = functions_of(block), sent.value
-            curves = by_fold(
-                without, block, lambda model, own, r: model.curves(own.numbers[r], projection.nodes)
+            functions, nodes = functions_of(block), projection.nodes
+            curves = FoldModels(block.folds, sent.value, None).out_of_fold(
+                lambda model, rows: model.curves(block.numbers[rows], nodes), len(nodes)
             )
             return {
                 FUNCTIONS: functions,
                 CENTRED: functions - means(block),
                 CURVES: projection.coefficients(curves),
-                LEFT: block.y - by_fold(without, block, observed),
+                LEFT: block.y - observed(sent.value, block),
                 ADDED: np.zeros(functions.shape),
             }
 

@@ -11,6 +11,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.data.row_blocks import RowBlock, Sums
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.estimator.training_rows import TrainingRows
+from doseforest.nuisance.cross_fit import FoldModels
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.nuisance.treatment.treatment_support import quadrature_grid
 from doseforest.nuisance.treatment.treatment_weights import (
@@ -65,10 +66,9 @@ def add_ratios(
 
     def ratios(block: RowBlock) -> dict[str, FloatArray]:
         observed = density.density(block[PREDICTED], block.dose[:, None])[:, 0]
-        overall = np.zeros(len(block))
-        for fold, own in enumerate(means):
-            rows = block.folds == fold
-            overall[rows] = read_density(own, points, ground, block.dose[rows])[0]
+        overall = FoldModels(block.folds, tuple(means), None).out_of_fold(
+            lambda mean, rows: read_density(mean, points, ground, block.dose[rows])[0]
+        )
         return {RATIO: overall / np.maximum(observed, np.finfo(float).tiny)}
 
     units.add("weights of the dose", ratios)

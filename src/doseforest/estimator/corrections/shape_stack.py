@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
+from doseforest.nuisance.cross_fit import FoldModels
 
 SHAPES = "shapes"  # (n_rows, n_candidates) what candidates add to the outcome, out of bag
 TARGET = "target"  # (n_rows,) what corrected curves leave, less its mean given the covariates
@@ -97,18 +98,18 @@ def stack_blocks(blocks: RowBlocks, folds_of: Callable[[RowBlock], IntArray]) ->
     # The triangle of a QR factorisation has the same least squares problem in a few rows.
     triangles = blocks.triangles("stack the corrections", systems)
     shares = shares_up_to_one(triangles)
-    others = [
+    others = tuple(
         shares_up_to_one([triangles[k] for k in range(N_FOLDS) if k != fold])
         for fold in range(N_FOLDS)
-    ]
+    )
 
     def gains(block: RowBlock) -> FloatArray:
         """What each group gains by shares that it had no say in."""
-        shapes, target, folds = block[SHAPES], block[TARGET], folds_of(block)
-        gain = np.empty(len(block))
-        for fold in range(N_FOLDS):
-            own = folds == fold
-            gain[own] = target[own] ** 2 - (target[own] - shapes[own] @ others[fold]) ** 2
+        shapes, target = block[SHAPES], block[TARGET]
+        explained = FoldModels(folds_of(block), others, None).out_of_fold(
+            lambda without, rows: shapes[rows] @ without
+        )
+        gain = target**2 - (target - explained) ** 2
         weighted = gain * np.sqrt(block.leaf_weights) ** 2
         return np.asarray(np.bincount(block.groups, weighted), np.float64)
 

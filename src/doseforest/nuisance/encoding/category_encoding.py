@@ -17,6 +17,7 @@ import numpy as np
 from doseforest.base.dtypes import MAX_FEATURES, Array, FloatArray, IntArray
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
 from doseforest.doses.stored_values import FLOATS, FileChecks
+from doseforest.nuisance.cross_fit import FoldModels, draw_folds
 from doseforest.nuisance.encoding.category_numbers import learned_numbers, summed_columns
 from doseforest.nuisance.encoding.numeric_line import fit_line
 
@@ -170,10 +171,10 @@ def fit_encoder(
     array([[0.],
            [1.]])
     """
-    folds = np.random.default_rng(seed).permutation(len(X)) % N_FOLDS
     columns = targets if doses is None else np.column_stack([targets, doses])
     first = targets[:, 0]
-    block = RowBlock(X, first, first, weights, np.arange(len(X)), folds)
+    ids = np.arange(len(X))
+    block = RowBlock(X, first, first, weights, ids, draw_folds(ids, N_FOLDS, seed))
     encoders = fit_encoders(
         OneBlock(block, N_FOLDS), counts, lambda block: columns, targets.shape[1]
     )
@@ -182,11 +183,9 @@ def fit_encoder(
 
 def encode_out_of_fold(encoders: Sequence[CategoryEncoder], block: RowBlock) -> FloatArray:
     """Numbers of rows by the encoders that have not seen their folds."""
-    out = np.empty((len(block), encoders[0].n_columns))
-    for fold, encoder in enumerate(encoders[:-1]):
-        rows = block.folds == fold
-        out[rows] = encoder.encode(block.X[rows])
-    return out
+    return FoldModels(block.folds, tuple(encoders[:-1]), encoders[-1]).out_of_fold(
+        lambda encoder, rows: encoder.encode(block.X[rows]), encoders[0].n_columns
+    )
 
 
 def fit_encoders(
