@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from doseforest.inference.shapes.shape_test import ShapeTest
     from doseforest.inference.units.unit_results import BestDoses, UnitInference
     from doseforest.report.model_summary import ModelSummary
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
 
 _HOMES = {
     "AverageChange": "doseforest.inference.changes.dose_changes",
@@ -43,7 +43,7 @@ _HOMES = {
     "JointEstimates": "doseforest.base.estimates",
     "LinearProjection": "doseforest.inference.averages.projections",
     "ModelSummary": "doseforest.report.model_summary",
-    "OverlapReport": "doseforest.report.overlap_report",
+    "OverlapReport": "doseforest.report.overlap.overlap_report",
     "PermutationImportance": "doseforest.evaluation.permutation_importance",
     "RankedEffects": "doseforest.inference.heterogeneity.targeting",
     "Refutation": "doseforest.inference.doubts.refuters",

@@ -14,7 +14,7 @@ from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import FEWEST_SUPPORTED
 from doseforest.evaluation import effect_importance
 from doseforest.nuisance.treatment.chained import ChainedDensity, joint_support
-from doseforest.report.overlap_components import component_ratios
+from doseforest.report.overlap.overlap_components import component_ratios
 from doseforest.report.surface_plot import HATCHED_BELOW
 
 pyplot = pytest.importorskip("matplotlib.pyplot")

@@ -11,8 +11,8 @@ from doseforest import GeneralizedCausalForest
 from doseforest.estimator.unit_support import supported
 from doseforest.nuisance.treatment.treatment_support import DoseSupport
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.covariate_balance import covariate_balance
-from doseforest.report.overlap_measures import weight_spread, weighted_quantiles
+from doseforest.report.overlap.covariate_balance import covariate_balance
+from doseforest.report.overlap.overlap_measures import weight_spread, weighted_quantiles
 
 NAMES = ["income", "age", "visits"]
 QUANTITY = DoseSupport(-9.0, 9.0, (), True)

@@ -15,8 +15,8 @@ from doseforest.estimator.training_rows import TrainingRows
 from doseforest.estimator.unit_support import OverlapWarning, supported
 from doseforest.nuisance.treatment.treatment_support import dose_support
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.covariate_balance import covariate_balance
-from doseforest.report.overlap_measures import variance_ratios, weight_spread
+from doseforest.report.overlap.covariate_balance import covariate_balance
+from doseforest.report.overlap.overlap_measures import variance_ratios, weight_spread
 from spark_here import needs_spark
 
 pytestmark = needs_spark

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from doseforest.inference.changes.population_shifts import PopulationShifts
     from doseforest.inference.forest_tests import ForestTests
     from doseforest.report.model_summary import ModelSummary
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
     from doseforest.report.population_plots import PopulationPlots
 
 INSIDE = "correction__"  # before names of fields of the correction
@@ -472,7 +472,9 @@ class GeneralizedCausalForest(
                 seed=plan.seed,
                 n_threads=plan.n_threads,
             )
-            unit_support.warn_of_poor_overlap(overlap, rows.treatment_features, grid, ground)
+            seen = rows.treatment_features
+            shares = unit_support.supported_shares(overlap, seen, grid, ground, rows.weights)
+            unit_support.warn_of_unsupported(grid, shares)
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
@@ -645,7 +647,7 @@ class GeneralizedCausalForest(
         otherwise, and for support and positivity, those of the location-scale fit to all rows.
         Weights are chosen at the first call of an average, or here.
         """
-        report: OverlapReport = late("doseforest.report.overlap_report:report_overlap")(
+        report: OverlapReport = late("doseforest.report.overlap.overlap_report:report_overlap")(
             self._fitted, doses, weak_below=weak_below
         )
         return report

@@ -71,11 +71,16 @@ def within(ground: DoseSupport, doses: FloatArray) -> FloatArray:
     return drawn
 
 
-def warn_of_poor_overlap(
-    density: ConditionalDensity, X: FloatArray, grid: DoseArray, ground: Any
-) -> None:
-    """Warn of the doses that fewer than a tenth of the units could have had."""
-    warn_of_unsupported(grid, supported(density, X, grid, ground).mean(axis=0), stacklevel=4)
+def supported_shares(
+    density: ConditionalDensity,
+    X: FloatArray,
+    doses: DoseArray,
+    ground: Any,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Share of the units that could well have had each dose, (n_doses,)."""
+    shares: FloatArray = np.average(supported(density, X, doses, ground), axis=0, weights=weights)
+    return shares
 
 
 CURE = (

@@ -19,8 +19,9 @@ from doseforest.nuisance.outcome.cross_fitted_outcome import is_binary
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 from doseforest.report.dose_axes import DoseAxes, fitted_axes
 from doseforest.report.doses_shown import MOST_LEVELS, few_doses
-from doseforest.report.overlap_report import OverlapReport, report_overlap
-from doseforest.report.overlap_text import WIDTH
+from doseforest.report.overlap.overlap_measures import weight_spread
+from doseforest.report.overlap.overlap_report import OverlapReport, report_overlap
+from doseforest.report.overlap.overlap_text import WIDTH
 
 if TYPE_CHECKING:
     from doseforest.estimator.generalized_causal_forest import GeneralizedCausalForest
@@ -104,7 +105,7 @@ def _data(rows: TrainingRows) -> str:
     if n_groups < rows.n_rows:
         facts.append(f"{n_groups:,} groups")
     if rows.weights is not None:
-        size = rows.weights.sum() ** 2 / (rows.weights**2).sum()
+        size = weight_spread(rows.weights).effective_sample
         facts.append(f"weights worth {size:,.0f} rows")
     mean = np.average(rows.y, weights=rows.weights)
     kind = "binary outcome" if is_binary(rows.y, rows.weights) else "outcome"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.estimator.unit_support import supported
-from doseforest.report import overlap_plots
+from doseforest.estimator.unit_support import supported_shares
 from doseforest.report.curve_plots import plot_average_curve
 from doseforest.report.dose_axes import DoseAxes, fitted_axes
 from doseforest.report.dose_paths import dose_path
 from doseforest.report.forest_plots import ForestPlots
-from doseforest.report.overlap_report import report_overlap
+from doseforest.report.overlap import overlap_plots
+from doseforest.report.overlap.overlap_report import report_overlap
 from doseforest.report.pictures import dose_strip, pyplot
 
 if TYPE_CHECKING:
@@ -149,7 +149,6 @@ class PopulationPlots(ForestPlots):
         rows = self._fitted.rows
         seen = rows.treatment_features if table is None else table[:, rows.treatment_columns]
         places = np.unique(np.linspace(0, len(seen) - 1, MOST_JUDGED).round().astype(int))
-        flags = supported(self._fitted.overlap, seen[places], doses, self._fitted.ground)
         weights = None if table is not None or rows.weights is None else rows.weights[places]
-        share: FloatArray = np.average(flags, axis=0, weights=weights)
-        return share
+        fitted = self._fitted
+        return supported_shares(fitted.overlap, seen[places], doses, fitted.ground, weights)

@@ -1,9 +1,9 @@
 """Average dose-response curves of a cluster's rows, from models and trees that missed them.
 
-With standard errors it is the bias-corrected average of `doseforest.estimator.averages`: the mean of
-out-of-bag curves plus local parabolas through what they leave of the outcomes, weighted by
-r = p(T) / pi(T | X); at levels of the dose, means. Errors are by the rows' influences, summed within
-groups.
+With standard errors it is the bias-corrected average of `doseforest.estimator.averages`: the mean
+of out-of-bag curves plus local parabolas through what they leave of the outcomes, weighted by
+r = p(T) / pi(T | X); at levels of the dose, means. Errors are by the rows' influences, summed
+within groups.
 """
 
 from __future__ import annotations
@@ -67,10 +67,7 @@ def average_interval(
     with broadcast(units.context, outcomes.without) as sent:
 
         def rows(block: RowBlock) -> tuple[FloatArray, FloatArray]:
-            if basis is None:
-                left = block.y - observed(sent.value, block)
-            else:
-                left = residual(block)
+            left = block.y - observed(sent.value, block) if basis is None else residual(block)
             return _curves(sent.value, basis, block, doses), left
 
         return average_with_errors(units, rows, ratios, doses)

@@ -32,11 +32,10 @@ from doseforest.nuisance.encoding.category_encoding import CategoryEncoder
 from doseforest.nuisance.outcome.encoded_models import EncodedModel
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 from doseforest.nuisance.outcome.spline_model import SplineCore
-from doseforest.report.overlap_report import OverlapReport
+from doseforest.report.overlap.overlap_report import OverlapReport
 from doseforest.spark.category_sums import encode_units, split_features
-from doseforest.spark.cluster_averages import average_curve, average_interval
+from doseforest.spark.cluster_averages import average_curve, average_interval, plain_average
 from doseforest.spark.cluster_density import fit_dose_density
-from doseforest.spark.cluster_averages import plain_average
 from doseforest.spark.cluster_means import MeanFitter
 from doseforest.spark.cluster_outcome import fit_outcomes
 from doseforest.spark.cluster_overlap import measure_overlap, warn_of_overlap

@@ -1,7 +1,7 @@
 """The outcome model of a cluster: the spline core, forests and other members, stacked.
 
-The core and the weights are those of the local stack, from sums over blocks. Its boosted members are
-of LightGBM, which fits on one machine; forests stand in for them.
+The core and the weights are those of the local stack, from sums over blocks. Its boosted members
+are of LightGBM, which fits on one machine; forests stand in for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The overlap report of a cluster: sums over all rows, quantiles of a sample of them.
 
-Measures are those of `doseforest.report.overlap`, but for quantiles: these are of sorted rows, of which
-a cluster has too many in one place.
+Measures are those of `doseforest.report.overlap`, but for quantiles: these are of sorted rows, of
+which a cluster has too many for one place.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from doseforest.estimator.unit_support import (
 )
 from doseforest.nuisance.treatment.mixed import MixedDensity
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, quadrature_grid
-from doseforest.report.covariate_balance import BalanceColumns, DoseTargets, column_sums
-from doseforest.report.overlap_measures import (
+from doseforest.report.overlap.covariate_balance import BalanceColumns, DoseTargets, column_sums
+from doseforest.report.overlap.overlap_measures import (
     WeightSpread,
     given_variances,
     variance_nodes,
     weighted_quantiles,
 )
-from doseforest.report.overlap_report import WEAK_BELOW, OverlapReport
+from doseforest.report.overlap.overlap_report import WEAK_BELOW, OverlapReport
 from doseforest.spark.cluster_density import PREDICTED
 from doseforest.spark.cluster_units import Units, fold_of
 from doseforest.spark.frame_input import FrameSummary

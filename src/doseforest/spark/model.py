@@ -14,7 +14,7 @@ from doseforest.doses.curve_effects import dose_table, one_dose
 from doseforest.doses.grids import check_doses
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.effect_forest import EffectForest
-from doseforest.report.overlap_report import OverlapReport
+from doseforest.report.overlap.overlap_report import OverlapReport
 from doseforest.spark.cluster_averages import read_average
 from doseforest.spark.frame_columns import (
     check_features,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.report.covariate_balance import Balance
-from doseforest.report.overlap_measures import WeightSpread
-from doseforest.report.overlap_report import OverlapReport
+from doseforest.report.overlap.covariate_balance import Balance
+from doseforest.report.overlap.overlap_measures import WeightSpread
+from doseforest.report.overlap.overlap_report import OverlapReport
 
 PARTS = {"before_cap": WeightSpread, "after_cap": WeightSpread, "balance": Balance}
 TUPLES = ("components", "masses", "covariates", "targets")

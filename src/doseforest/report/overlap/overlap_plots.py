@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.report.joint_overlap_plots import plot_joint_overlap
-from doseforest.report.overlap_messages import UNBALANCED
+from doseforest.report.overlap.joint_overlap_plots import plot_joint_overlap
+from doseforest.report.overlap.overlap_messages import UNBALANCED
 from doseforest.report.pictures import (
     BLUE,
     GREEN,
@@ -23,7 +23,7 @@ from doseforest.report.pictures import (
 )
 
 if TYPE_CHECKING:
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
 
 MOST_COVARIATES = 15
 BINS = 40

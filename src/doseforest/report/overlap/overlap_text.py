@@ -10,10 +10,10 @@ import numpy as np
 from doseforest.base.text_tables import text_table
 from doseforest.doses.dose_values import dose_text
 from doseforest.report.dose_cells import DoseCells, dose_cells
-from doseforest.report.overlap_measures import QUANTILES
+from doseforest.report.overlap.overlap_measures import QUANTILES
 
 if TYPE_CHECKING:
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
 
 MOST_DOSES = 11
 MOST_JOINT = 30

@@ -11,7 +11,7 @@ from doseforest.report.dose_cells import DoseCells, dose_cells
 from doseforest.report.pictures import BLUE, INK, plain_axes, titled
 
 if TYPE_CHECKING:
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
 
 MOST_BARS = 30
 MOST_TEXT = 12  # values of a component beyond which cells have no room for text

@@ -11,9 +11,13 @@ from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import within
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
-from doseforest.report.covariate_balance import Balance, correlation_balance, covariate_balance
 from doseforest.report.dose_axes import DoseAxes
-from doseforest.report.overlap_measures import variance_ratios
+from doseforest.report.overlap.covariate_balance import (
+    Balance,
+    correlation_balance,
+    covariate_balance,
+)
+from doseforest.report.overlap.overlap_measures import variance_ratios
 
 
 def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:

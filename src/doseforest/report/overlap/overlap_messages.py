@@ -13,7 +13,7 @@ from doseforest.doses.dose_values import dose_text
 from doseforest.estimator.unit_support import FEWEST_SUPPORTED
 
 if TYPE_CHECKING:
-    from doseforest.report.overlap_report import OverlapReport
+    from doseforest.report.overlap.overlap_report import OverlapReport
 
 FEWEST_ROWS = 50.0  # effective sample at a dose, as for a baseline
 FEWEST_AT_LEVEL = 20.0  # rows are compared exactly at a level, no kernel takes a part of them away

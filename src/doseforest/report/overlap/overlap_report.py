@@ -16,26 +16,26 @@ from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.fitted import Fitted
 from doseforest.estimator.training_rows import TrainingRows
-from doseforest.estimator.unit_support import supported
+from doseforest.estimator.unit_support import supported_shares
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
 from doseforest.nuisance.treatment.treatment_weights import TreatmentWeights
-from doseforest.report.covariate_balance import Balance
 from doseforest.report.dose_axes import fitted_axes
-from doseforest.report.overlap_components import (
+from doseforest.report.overlap.covariate_balance import Balance
+from doseforest.report.overlap.overlap_components import (
     all_within,
     beside_masses,
     component_ratios,
     dose_balance,
 )
-from doseforest.report.overlap_measures import (
+from doseforest.report.overlap.overlap_measures import (
     QUANTILES,
     WeightSpread,
     weight_spread,
     weighted_quantiles,
 )
-from doseforest.report.overlap_messages import overlap_messages
-from doseforest.report.overlap_plots import plot_report
-from doseforest.report.overlap_text import report_text
+from doseforest.report.overlap.overlap_messages import overlap_messages
+from doseforest.report.overlap.overlap_plots import plot_report
+from doseforest.report.overlap.overlap_text import report_text
 
 WEAK_BELOW = 0.1
 
@@ -256,7 +256,7 @@ def report_overlap(
         arms=axes.arms,
         masses=masses,
         continuous=any(part.continuous for part in grounds),
-        supported=np.average(supported(density, X, doses, ground), axis=0, weights=sample),
+        supported=supported_shares(density, X, doses, ground, sample),
         kernel_sample=effective_sample(rows.dose, doses, *smoother, own),
         weighted_sample=effective_sample(rows.dose, doses, *smoother, own * chosen.r),
         density_quantiles=weighted_quantiles(on_doses, sample),
