@@ -121,10 +121,10 @@ format: setup
 	$(BIN)/clang-format -i cpp/*.cpp cpp/*.hpp
 
 bench-engine: setup
-	$(BIN)/python -m bench.speed.growth_speed
+	$(BIN)/python -m bench.speed.growth_speed --publish
 
 bench-categories: setup
-	$(BIN)/python -m bench.speed.category_speed
+	$(BIN)/python -m bench.speed.category_speed --publish
 
 # EconML and what it needs come on top of the environment, at versions that leave the rest alone.
 $(PEERS): $(STAMP) requirements-baselines.lock
@@ -139,26 +139,26 @@ bench-colangelo-lee bench-joint bench-large-fit bench-ab bench-real: setup
 	$(BIN)/doseforest bench $(@:bench-%=%) --publish
 
 bench-splits: $(PEERS)
-	$(BIN)/python -m bench.speed.split_statistic_errors
+	$(BIN)/python -m bench.speed.split_statistic_errors --publish
 
 bench-known: setup
-	$(BIN)/python -m bench.speed.known_propensities
+	$(BIN)/python -m bench.speed.known_propensities --publish
 
 $(SPARK): $(STAMP) requirements-spark.lock
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-spark.lock
 	touch $@
 
 bench-spark: $(SPARK)
-	$(BIN)/python -m bench.speed.spark_growth
+	$(BIN)/python -m bench.speed.spark_growth --publish
 
 bench-spark-paper: $(SPARK)
-	$(BIN)/python -m bench.speed.spark_paper_size
+	$(BIN)/python -m bench.speed.spark_paper_size --publish
 
 bench-policy: setup
-	$(BIN)/python -m bench.speed.policy_speed
+	$(BIN)/python -m bench.speed.policy_speed --publish
 
 bench-service: setup
-	$(BIN)/python -m bench.speed.service_speed
+	$(BIN)/python -m bench.speed.service_speed --publish
 
 examples: setup
 	$(BIN)/python examples/discount_curves.py

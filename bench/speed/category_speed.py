@@ -1,8 +1,8 @@
 """Native categories beside one-hot columns and beside target encodings.
 
 Usage: ``python -m bench.speed.category_speed [--rows N] [--levels K] [--trees N] [--seeds N]``.
-Prints Markdown and writes it to ``bench/results/categories.md``. Exits with 1 if one of the two
-lags:
+Prints Markdown and writes it to ``categories.md`` in the folder ``--out``. Exits with 1 if one of
+the two lags:
 
 1. Errors and CPU of the same forest with native categories and with one-hot columns. Each level has
    a random curve, other features act as well, and levels are uneven as they are in life. The forest
@@ -17,18 +17,17 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.speed.speed_files import read_options, write_files
 from doseforest import CurveForest
 from doseforest.engine.splits.distances import CURVE_DISTANCES
 
 DOSES = np.linspace(0, 1, 12)
 N_NUMERIC = 5
 NOISE = 1.0
-RESULTS = Path(__file__).parents[1] / "results" / "categories.md"
 
 RAW_LEVELS, RAW_ROWS = 300, 12_000
 FREQUENCIES = {
@@ -197,10 +196,11 @@ def main() -> int:
     parser.add_argument("--levels", type=int, default=30)
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
-    (errors, ahead), (gains, no_worse) = errors_text(parser.parse_args()), gains_text()
+    options = read_options(parser)
+    (errors, ahead), (gains, no_worse) = errors_text(options), gains_text()
     text = f"# Categories\n\n{errors}\n\n{gains}\n"
     print(text)
-    RESULTS.write_text(text)
+    write_files(options, {"categories.md": text})
     return 0 if ahead and no_worse else 1
 
 

@@ -1,7 +1,8 @@
 """Speed of growth: CPU per tree beside scikit-learn and LightGBM, and the kernels by themselves.
 
 Usage: ``python -m bench.speed.growth_speed [--sizes 1e4 1e5 1e6] [--trees N] [--quick] [--slow]``.
-Prints Markdown tables and writes them to ``engine.md`` and, as numbers, to ``engine.json``.
+Prints Markdown tables and writes them to ``engine.md`` and, as numbers, to ``engine.json`` in the
+folder ``--out``.
 
 The cost of a tree is a difference: the CPU of a fit with many trees less that of a fit with few,
 per tree. What a fit does once (checks, binning, layout) is left, and has a column of its own.
@@ -15,12 +16,12 @@ import platform
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 
 from bench.speed.growth.growth_report import SpeedReport, run_checks, to_json, to_markdown
 from bench.speed.growth.growth_settings import LARGE, MIDDLE, SEED, Effort
 from bench.speed.growth.kernel_speed import measure_kernels, read_bandwidth
 from bench.speed.growth.tree_speed import measure_trees
+from bench.speed.speed_files import read_options, write_files
 from bench.studies.provenance import cpu_model
 from doseforest import _core
 
@@ -56,7 +57,7 @@ def whole_number(text: str) -> int:
     return int(float(text))
 
 
-def parse_arguments() -> tuple[Effort, Path]:
+def parse_arguments() -> tuple[Effort, argparse.Namespace]:
     parser = argparse.ArgumentParser(description="Speed of growth.")
     parser.add_argument("--sizes", type=whole_number, nargs="+", default=[10_000, MIDDLE, LARGE])
     parser.add_argument(
@@ -64,21 +65,18 @@ def parse_arguments() -> tuple[Effort, Path]:
     )
     parser.add_argument("--quick", action="store_true", help="a smoke test: 1e4 rows, few trees")
     parser.add_argument("--slow", action="store_true", help="scikit-learn also at 1e6")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "results")
-    given = parser.parse_args()
+    given = read_options(parser)
     sizes = [10_000] if given.quick else given.sizes
-    return Effort(sizes, given.trees, given.quick, given.slow), given.output
+    return Effort(sizes, given.trees, given.quick, given.slow), given
 
 
 def main() -> None:
-    effort, output = parse_arguments()
+    effort, given = parse_arguments()
     report = run(effort)
     text = to_markdown(report)
     print(text)
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "engine.md").write_text(text)
-    (output / "engine.json").write_text(to_json(report))
-    effort.tell(f"wrote {output / 'engine.md'} and engine.json")
+    write_files(given, {"engine.md": text, "engine.json": to_json(report)})
+    effort.tell(f"wrote {given.out / 'engine.md'} and engine.json")
 
 
 if __name__ == "__main__":

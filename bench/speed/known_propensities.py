@@ -1,8 +1,8 @@
 """Known propensities beside estimated ones, on designs whose assignment is known.
 
 Usage: ``python -m bench.speed.known_propensities [--draws N] [--rows N]``. Prints Markdown and
-writes it to ``bench/results/known.md``, after each block of rows. The seeds are none of those
-that the accuracy study judges by.
+writes it to ``known.md`` in the folder ``--out``, after each block of rows. The seeds are none of
+those that the accuracy study judges by.
 
 The outcome model is a line, which leaves work to both; ``--models stack`` is the default one.
 
@@ -16,7 +16,6 @@ import argparse
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
 from bench.designs import DESIGNS, Simulation
+from bench.speed.speed_files import read_options, write_files
 from bench.studies.provenance import commit
 from doseforest import GeneralizedCausalForest
 from doseforest.evaluation import effect_errors, paired_difference, simulation_mean
@@ -31,7 +31,6 @@ from doseforest.nuisance.treatment import Strata
 
 FIRST_SEED = 300
 HIGHEST = 10.0
-RESULTS = Path(__file__).parents[1] / "results" / "known.md"
 MODELS: dict[str, Any] = {"line": LinearRegression(), "stack": "stack"}
 NUMBERS = {"rms": "rms of unit effects", "adrf": "rms of the average curve"}
 
@@ -132,8 +131,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["line"])
     parser.add_argument("--trials", nargs="+", choices=TRIALS, default=list(TRIALS))
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = read_options(parser)
     seeds = range(FIRST_SEED, FIRST_SEED + options.draws)
     start = time.process_time()
     head = " | ".join(f"{title} | less estimated" for title in NUMBERS.values())
@@ -152,8 +150,7 @@ def main() -> None:
             print("\n".join(rows), flush=True)
             lines += rows
             foot = ["", f"{time.process_time() - start:.0f} seconds of CPU."]
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text("\n".join(lines + foot) + "\n", encoding="utf-8")
+            write_files(options, {"known.md": "\n".join(lines + foot) + "\n"})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Speed of deciding on doses: CPU relative to one sort of the value matrix, in the same run.
 
 Usage: ``python -m bench.speed.policy_speed [--units 1e6]``. Prints Markdown and writes it to
-``bench/results/policy.md``.
+``policy.md`` in the folder ``--out``.
 
 The market is made up: riders who order the more the higher their discount, each with a fare and a
 sensitivity of their own. Values are margins, costs are expected discounts, demand is the chance of
@@ -15,19 +15,18 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.speed.speed_files import read_options, write_files
 from bench.studies.markdown import markdown_table
 from bench.studies.provenance import provenance
 from bench.studies.report import heading
 from doseforest.base.machine import readable_bytes
 from doseforest.policy import budget_path, optimize_doses
 
-RESULTS = Path(__file__).parents[1] / "results" / "policy.md"
 SEED = 0
 N_CELLS = 10_000
 N_GROUPS = 50
@@ -105,8 +104,7 @@ def lines_of(n_units: int, n_doses: int, *, cells: bool) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--units", type=lambda text: int(float(text)), default=1_000_000)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = read_options(parser)
     start = time.perf_counter()
     lines = lines_of(options.units, 6, cells=True) + lines_of(options.units, 20, cells=True)
     about = {**provenance(), "seconds": time.perf_counter() - start, "seeds": [SEED, SEED + 1]}
@@ -130,7 +128,7 @@ def main() -> None:
         markdown_table(head, lines),
     ]
     text = "\n\n".join(parts) + "\n"
-    options.out.write_text(text, encoding="utf-8")
+    write_files(options, {"policy.md": text})
     print(text)
 
 

@@ -1,7 +1,7 @@
 """Speed of the decision service on loopback, with a real model and every row stored.
 
 Usage: ``python -m bench.speed.service_speed [--seconds 5] [--clients 8]``. Prints Markdown and
-writes it to ``bench/results/service.md``.
+writes it to ``service.md`` in the folder ``--out``.
 
 One server process serves, in turns, a policy that gives everybody the same dose (the same checks,
 the same key, the same stored row, but no forest) and policies of forests. Its CPU time is read from
@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from bench.speed.speed_files import read_options, write_files
 from bench.studies.markdown import markdown_table
 from bench.studies.provenance import provenance
 from bench.studies.report import heading
 from doseforest import GeneralizedCausalForest
 from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy
 
-RESULTS = Path(__file__).parents[1] / "results" / "service.md"
 N_FEATURES, N_DOSES, N_TREES, N_ROWS = 10, 16, 200, 2000
 ROUNDS = 3  # turns of each policy; the middle one counts
 NO_FOREST = "no forest"
@@ -230,12 +230,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each turn")
     parser.add_argument("--clients", type=int, default=8, help="at a time, for throughput")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = read_options(parser)
     began = time.perf_counter()
     found = measure(options.seconds, options.clients)
     text = report(found, options.clients, time.perf_counter() - began)
-    options.out.write_text(text)
+    write_files(options, {"service.md": text})
     print(text)
 
 

@@ -17,12 +17,12 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.speed.spark_cluster import cluster, peak_memory_mb, processor_seconds, shuffled_mb
+from bench.speed.speed_files import read_options, write_files
 from doseforest.data.binning import FeatureBins
 from doseforest.data.sampling import SamplingPlan
 from doseforest.engine.growth.forest_builder import finish_group, join_groups, tree_groups
@@ -40,7 +40,6 @@ WARM_TREES = 4  # of Spark ML, which takes minutes
 LOCAL = "local engine, two threads"  # as many as executors have cores: busy neighbours cost time
 ALONE = "local engine, one thread"
 BARS = {"tasks": 1.5, "hybrid": 3.0}  # processor time over that of two threads
-RESULTS = Path(__file__).parents[1] / "results" / "spark_growth.md"
 
 
 def make_block(part: int, n_rows: int) -> TrainingBlock:
@@ -240,7 +239,7 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=2048, help="MB of an executor's JVM")
     parser.add_argument("--depth", type=int, default=8, help="of the comparison with Spark ML")
     parser.add_argument("--task-mb", type=int, default=4, help="rows of a task in the hybrid")
-    options = parser.parse_args()
+    options = read_options(parser)
     table = compare_growth(options)
     table[f"Spark ML, one output, depth {options.depth}"] = grow_by_spark_ml(options)
     write_report(table, options)
@@ -267,8 +266,9 @@ def write_report(table: dict[str, dict[str, Any]], options: argparse.Namespace) 
         ratio = f"{row['processor seconds'] / cpu:.2f}" if "depth" not in name else ""
         lines.append(f"| {name} | " + " | ".join((*cells, ratio)) + " |")
     lines += ["", *(_verdict(name, row, cpu) for name, row in table.items() if _bar(name))]
-    RESULTS.write_text("\n".join(lines) + "\n")
-    print(RESULTS.read_text())
+    text = "\n".join(lines) + "\n"
+    write_files(options, {"spark_growth.md": text})
+    print(text)
 
 
 def _bar(name: str) -> float | None:

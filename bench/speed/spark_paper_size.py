@@ -3,7 +3,8 @@
     python -m bench.speed.spark_paper_size --rows 10698884
 
 Six discount levels, ten covariates; rows are made by Spark and written to Parquet first. Seconds
-and processor seconds of each stage, memory and shuffled bytes go to bench/results.
+and processor seconds of each stage, memory and shuffled bytes go to ``spark_paper_size.md`` in
+the folder ``--out``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from bench.speed.spark_cluster import (
@@ -21,10 +21,10 @@ from bench.speed.spark_cluster import (
     peak_memory_mb,
     shuffled_mb,
 )
+from bench.speed.speed_files import read_options, write_files
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 N_FEATURES = 10
-RESULTS = Path(__file__).parents[1] / "results"
 
 
 def write_rows(session: Any, n_rows: int, n_partitions: int, path: str) -> None:
@@ -54,8 +54,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=32)
     parser.add_argument("--memory", type=int, default=5120, help="MB of an executor's JVM")
     parser.add_argument("--task-mb", type=int, default=1200, help="rows and lists of a task")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the report")
-    options = parser.parse_args()
+    options = read_options(parser)
     from doseforest.spark import SparkCausalForest, SparkCausalForestModel
 
     stages: dict[str, dict[str, float]] = {}
@@ -138,9 +137,9 @@ def write_report(
         f"Effect of a discount of 0.5: {told}. Average curve at 0.1 to 0.5: "
         f"{[round(value, 4) for value in average]}.",
     ]
-    path = options.results / "spark_paper_size.md"
-    path.write_text("\n".join(lines) + "\n")
-    print(path.read_text())
+    text = "\n".join(lines) + "\n"
+    write_files(options, {"spark_paper_size.md": text})
+    print(text)
 
 
 def _heaviest(jobs: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:

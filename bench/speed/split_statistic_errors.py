@@ -1,7 +1,7 @@
 """Split statistics at work: slopes against effects, and scores as a linear causal forest.
 
-Usage: ``python -m bench.speed.split_statistic_errors [--seeds 3] [--out FOLDER]``. Prints
-Markdown and writes it to ``bench/results/split_statistics.md``.
+Usage: ``python -m bench.speed.split_statistic_errors [--seeds 3]``. Prints Markdown and writes it
+to ``split_statistics.md`` in the folder ``--out``.
 
 - On a smooth convex design, how often trees that compare slopes of dose-response curves (PDRF)
   split on the variables of trees that compare effects theta(t) = mu(t) - mu(0).
@@ -15,7 +15,6 @@ import argparse
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.model_selection import KFold
 
 from bench.designs import DESIGNS
+from bench.speed.speed_files import read_options, write_files
 from doseforest import CurveForest
 from doseforest.base.dtypes import LEAF, FloatArray
 from doseforest.baselines import EconMLForest, LinearCausalForest
@@ -32,7 +32,6 @@ from doseforest.doses.smoothing.kernel_weights import scaled_kernel
 from doseforest.engine import SplitByMeanSlopes, SplitByRatioSlopes
 from doseforest.evaluation.effect_errors import effect_errors
 
-RESULTS = Path(__file__).parents[1] / "results"
 FIRST_SEED = 1000
 # Errors of EconML's CausalForestDML with a linear treatment on these designs, rms and mae.
 KNOWN_ERRORS = {
@@ -214,15 +213,13 @@ def linear_causal_forests(seeds: range) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="draws of each design")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the report")
-    options = parser.parse_args()
+    options = read_options(parser)
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     report = "\n\n".join(
         ["# Split statistics", slopes_against_effects(4000, seeds), linear_causal_forests(seeds)]
     )
     print(report)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "split_statistics.md").write_text(report + "\n", encoding="utf-8")
+    write_files(options, {"split_statistics.md": report + "\n"})
 
 
 if __name__ == "__main__":
