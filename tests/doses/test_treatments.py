@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from doseforest.doses.bases.dose_basis import (
 )
 from doseforest.doses.bases.polynomials import orthonormal_recurrence, polynomials
 from doseforest.doses.bases.splines import cubic_spline, second_derivatives
+from doseforest.doses.default_doses import baseline_candidates
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import (
     BaselineDose,
@@ -590,12 +592,19 @@ def window_counts(dose: NDArray[Any], asked: NDArray[Any], width: float = 0.5) -
     return (np.abs(dose[:, None] - asked) <= width).sum(axis=0)
 
 
+def among_candidates(
+    dose: NDArray[Any], effective_sample: Callable[[NDArray[Any]], NDArray[Any]]
+) -> BaselineDose:
+    candidates = baseline_candidates(Doses.of(dose))
+    return choose_baseline(candidates, effective_sample(candidates.values))
+
+
 def test_the_baseline_is_zero_where_it_has_fifty_rows():
     dose = np.random.default_rng(7).uniform(0, 10, 2000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        baseline = choose_baseline(dose, partial(window_counts, dose))
-    assert (baseline.dose, baseline.warning) == (0.0, None)
+        baseline = among_candidates(dose, partial(window_counts, dose))
+    assert (baseline.dose.plain, baseline.warning) == (0.0, None)
     assert baseline.effective_sample >= 50
 
 
@@ -603,41 +612,31 @@ def test_otherwise_the_baseline_is_the_lowest_dose_with_fifty_rows():
     dose = np.append(np.linspace(0, 4, 30), np.linspace(4, 10, 1000))
     counts = partial(window_counts, dose)
     with pytest.warns(BaselineWarning, match=r"the dose 0 has 4: .* give 'baseline'") as record:
-        baseline = choose_baseline(dose, counts)
+        baseline = among_candidates(dose, counts)
     assert str(record[0].message) == baseline.warning
     candidates = np.linspace(0, 10, 101)
     assert baseline.dose == candidates[counts(candidates) >= 50][0]
-    assert baseline.effective_sample == counts(np.array([baseline.dose]))[0]
+    assert baseline.effective_sample == counts(np.array([baseline.dose.plain]))[0]
 
 
 def test_zero_outside_the_support_is_never_the_baseline():
     dose = np.linspace(5, 10, 1000)
     with pytest.warns(BaselineWarning, match="the dose 0 lies outside the observed doses: 5, "):
-        baseline = choose_baseline(dose, lambda asked: np.full(len(asked), 1e6))
+        baseline = among_candidates(dose, lambda asked: np.full(len(asked), 1e6))
     assert baseline.dose == 5.0
 
 
 def test_without_any_dose_of_fifty_rows_the_baseline_is_the_best_one():
     with pytest.warns(BaselineWarning, match="2, which has the most, though not enough either"):
         baseline = choose_baseline([0, 1, 2, 3], [1.0, 7.0, 20.0, 3.0])
-    assert (baseline.dose, baseline.effective_sample) == (2.0, 20.0)
+    assert (baseline.dose.plain, baseline.effective_sample) == (2.0, 20.0)
 
 
 def test_candidates_may_come_in_any_order_with_their_sizes():
-    assert choose_baseline([2.0, 0.0], [10.0, 50.0]) == BaselineDose(0.0, 50.0, None)
+    zero = choose_baseline([2.0, 0.0], [10.0, 50.0])
+    assert (zero.dose.plain, zero.effective_sample, zero.warning) == (0.0, 50.0, None)
     with pytest.warns(BaselineWarning, match="the dose 0 has 12: 1, which is the lowest"):
         assert choose_baseline([2.0, 1.0, 0.0], [60.0, 20.0, 12.0], minimum=20).dose == 1.0
-
-
-def test_levels_are_the_candidates_of_a_discrete_dose():
-    asked: list[NDArray[Any]] = []
-
-    def sizes(doses: NDArray[Any]) -> NDArray[Any]:
-        asked.append(doses)
-        return np.full(len(doses), 100.0)
-
-    assert choose_baseline([3, 0, 3, 1], sizes).dose == 0.0
-    np.testing.assert_array_equal(asked[0], [0.0, 1.0, 3.0])
 
 
 def test_an_effective_sample_of_another_length_is_refused():

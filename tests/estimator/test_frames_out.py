@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.baselines import ConstantCurve
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.answer_frames import as_frame, dose_names
 from doseforest.evaluation import effect_risk
 
@@ -109,7 +110,7 @@ def test_supported_doses_become_a_frame_of_booleans(fitted, framed):
     supported = framed("pandas").supported(frame, DOSES)
     assert set(supported.dtypes) == {np.dtype(bool)}
     assert np.array_equal(supported.to_numpy(), fitted.supported(frame, DOSES))
-    assert list(framed("pandas").supported(frame).columns) == dose_names(fitted.doses_)
+    assert list(framed("pandas").supported(frame).columns) == dose_names(Doses.of(fitted.doses_))
 
 
 def test_doses_of_the_grid_name_the_columns_and_own_doses_number_them(fitted, framed):
@@ -135,7 +136,7 @@ def test_an_index_of_several_levels_is_kept(framed):
 
 
 def test_close_doses_keep_apart():
-    assert dose_names(np.array([1.0, 1.0 + 1e-9])) == ["1.0", "1.000000001"]
+    assert dose_names(Doses.of([1.0, 1.0 + 1e-9])) == ["1.0", "1.000000001"]
     with pytest.raises(ValueError, match=r"'doses' parameter must not repeat a dose.*Got 1.0 more"):
         as_frame(np.zeros((1, 2)), [1.0, 1.0], np.zeros((1, 1)), "pandas")
 

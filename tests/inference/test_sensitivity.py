@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression
 
 from causal_tables import small
 from doseforest.doses.bases.dose_basis import UserFunctions
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.training_rows import check_training
 from doseforest.inference.doubts.omitted_variables import estimate_sensitivity
 from doseforest.inference.doubts.sensitivity import Benchmark, Sensitivity
@@ -89,8 +90,7 @@ def test_standard_errors_of_the_parts_are_those_of_repeated_draws():
                 lambda doses, own=line, level=x[:, :1]: own.coef_[0] * doses + level,
                 line.predict(table),
             ),
-            0.0,
-            1.0,
+            Doses.of([0.0, 1.0]),
         )
         parts = [found.value, found.residual_variance, found.representer_square]
         draws.append([*parts, *np.sqrt(np.diag(found.covariance))])

@@ -110,9 +110,7 @@ class Baseline(CurveEffects, BaseEstimator):  # type: ignore[misc]
         curves = self.dose_response(X, np.stack([ends.low, ends.middle, ends.high], axis=1))
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
-        elasticities: FloatArray = (
-            Doses.of(ends.middle).table[:, ends.place] * slopes / curves[:, 1]
-        )
+        elasticities: FloatArray = ends.middle.table[:, ends.place] * slopes / curves[:, 1]
         return elasticities
 
     def _keep(

@@ -146,7 +146,7 @@ class EconMLForest(Baseline):
         """Curves on the shared level, shape (n_units, n_doses), on a grid or unit by unit."""
         features = self._units(X)
         require_complete(features, self._names)
-        return self.level_ + self._unlevelled(features, dose_table(doses, len(features)))
+        return self.level_ + self._unlevelled(features, dose_table(doses, len(features)).values)
 
     def _unlevelled(self, features: FloatArray, doses: FloatArray) -> FloatArray:
         coefficients = self.forest_.const_marginal_effect(features).reshape(len(features), -1)

@@ -175,7 +175,7 @@ class LinearCausalForest(Baseline):
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Lines on the shared level, shape (n_units, n_doses), on a grid or unit by unit."""
         slopes = self.slopes(X)
-        return self.level_ + slopes[:, None] * dose_table(doses, len(slopes))
+        return self.level_ + slopes[:, None] * dose_table(doses, len(slopes)).values
 
     def _mean(
         self, model: Any, in_bins: BinnedRows, X: FloatArray, values: FloatArray, stage: int

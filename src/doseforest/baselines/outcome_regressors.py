@@ -75,7 +75,7 @@ class OutcomeRegressor(Baseline):
         """Predicted outcome of each unit, shape (n_units, n_doses), on a grid or unit by unit."""
         features = self._units(X)
         table = dose_table(doses, len(features), n_components=self.n_components)
-        return predict_in_blocks(self.regressor_, features, table)
+        return predict_in_blocks(self.regressor_, features, table.values)
 
 
 def random_forest(

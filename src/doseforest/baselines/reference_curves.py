@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.baselines.baseline import Baseline
 from doseforest.baselines.baseline_inputs import require_int, table_of
 from doseforest.data.checks import checked_columns
@@ -179,19 +179,19 @@ class ConstantCurve(Baseline):
         return average
 
 
-def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: DoseArray) -> FloatArray:
+def at_distinct_doses(average: Callable[[FloatArray], FloatArray], doses: Doses) -> FloatArray:
     """One curve at a table of doses, asked once for each distinct dose.
 
     It is asked about numbers, (n_doses,), or about components, (n_doses, n_components).
 
     Examples
     --------
-    >>> at_distinct_doses(np.square, np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> at_distinct_doses(np.square, Doses.of([[1.0, 2.0], [2.0, 1.0]]))
     array([[1., 4.],
            [4., 1.]])
     """
-    distinct, place = np.unique(doses, return_inverse=True)
-    values: FloatArray = np.asarray(average(Doses.of(distinct).plain), np.float64)
+    distinct, place = np.unique(doses.values, return_inverse=True)
+    values: FloatArray = np.asarray(average(Doses(distinct).plain), np.float64)
     if values.shape != distinct.shape:
         raise ValueError(
             f"The 'average' parameter must give one value per dose, {distinct.shape}. "

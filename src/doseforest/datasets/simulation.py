@@ -10,7 +10,6 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.dose_values import Doses
 
 N_DOSES = 20
 
@@ -110,7 +109,7 @@ class Simulation:
         """
         units = self._units(X)
         table = dose_table(doses, len(units), n_components=self.n_components)
-        return self.population.mean(Doses.of(table).plain, units)
+        return self.population.mean(table.plain, units)
 
     def effect(self, doses: Any = None, X: Any = None, baseline: Any = None) -> FloatArray:
         """Exact effect theta(t, x) = mu(t, x) - mu(baseline, x).

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.doses.grids import FEW_LEVELS, DoseRange, dose_sample
 
 
@@ -52,7 +52,7 @@ class DoseBox:
         return " x ".join(str(own) for own in self.ranges)
 
 
-def observed_support(dose: DoseArray, weights: FloatArray | None = None) -> DoseRange | DoseBox:
+def observed_support(dose: AnyDoses, weights: FloatArray | None = None) -> DoseRange | DoseBox:
     """Range of the observed doses, or of each of their components.
 
     >>> observed_support(np.array([3.0, 1.0]))
@@ -62,7 +62,7 @@ def observed_support(dose: DoseArray, weights: FloatArray | None = None) -> Dose
     return ranges[0] if len(ranges) == 1 else DoseBox(ranges)
 
 
-def has_levels(dose: DoseArray, weights: FloatArray | None = None) -> bool:
+def has_levels(dose: AnyDoses, weights: FloatArray | None = None) -> bool:
     """Whether every component has few distinct values.
 
     >>> has_levels(np.array([0.0, 1.0, 1.0])), has_levels(np.arange(99.0))
@@ -72,14 +72,13 @@ def has_levels(dose: DoseArray, weights: FloatArray | None = None) -> bool:
     return all(len(sample.levels()[0]) <= FEW_LEVELS for sample in samples)
 
 
-def distinct_doses(
-    dose: DoseArray, weights: FloatArray | None = None
-) -> tuple[DoseArray, FloatArray]:
+def distinct_doses(dose: AnyDoses, weights: FloatArray | None = None) -> tuple[Doses, FloatArray]:
     """Distinct doses of positive weight in ascending order, and their shares of it.
 
-    >>> distinct_doses(np.array([1.0, 0.0, 1.0, 1.0]))
+    >>> levels, shares = distinct_doses(np.array([1.0, 0.0, 1.0, 1.0]))
+    >>> levels.plain, shares
     (array([0., 1.]), array([0.25, 0.75]))
     """
     own = np.ones(len(dose)) if weights is None else weights
-    distinct, places = np.unique(dose[own > 0], return_inverse=True)
-    return distinct, np.bincount(places.ravel(), own[own > 0]) / own.sum()
+    distinct, places = np.unique(Doses.of(dose).values[own > 0], return_inverse=True)
+    return Doses(distinct), np.bincount(places.ravel(), own[own > 0]) / own.sum()

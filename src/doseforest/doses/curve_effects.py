@@ -9,11 +9,11 @@ import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.dose_values import Doses, dose_text, is_checked
 
 
-def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int = 1) -> DoseArray:
-    """Doses of every unit, shape (n_units, n_doses).
+def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int = 1) -> Doses:
+    """Doses of every unit, shape (n_units, n_doses), checked.
 
     A number or a one-dimensional list is a grid that all units share; a two-dimensional array has
     a row of doses for each unit. Where a dose has several components they are the last axis: one
@@ -21,27 +21,33 @@ def dose_table(doses: Any, n_units: int, name: str = "doses", n_components: int 
 
     Examples
     --------
-    >>> dose_table([0.0, 5.0], n_units=2)
+    >>> dose_table([0.0, 5.0], n_units=2).values
     array([[0., 5.],
            [0., 5.]])
-    >>> dose_table([[1.0], [2.0]], n_units=2)
+    >>> dose_table([[1.0], [2.0]], n_units=2).values
     array([[1.],
            [2.]])
     >>> dose_table([[0.0, 5.0], [1.0, 5.0]], n_units=3, n_components=2).shape
     (3, 2)
     """
-    if Doses.of(doses).joint:
-        return np.broadcast_to(np.atleast_2d(doses), (n_units, np.atleast_2d(doses).shape[1]))
+    if is_checked(doses):
+        return _for_all(np.asarray(doses), n_units)
     if n_components > 1:
-        return _vector_table(as_numbers(doses, name), n_units, name, n_components)
-    table = as_numbers(doses, name).astype(np.float64)
+        return _joint_table(as_numbers(doses, name), n_units, name, n_components)
+    table = as_numbers(doses, name).astype(np.float64) + 0.0  # no negative zero
     if table.ndim > 2 or (table.ndim == 2 and len(table) != n_units):
         raise ValueError(
             f"The {name!r} parameter must be a grid of doses or have one row per unit ({n_units}). "
             f"Got shape {table.shape} instead."
         )
     _require_finite(table, name)
-    return np.broadcast_to(np.atleast_2d(table), (n_units, np.atleast_2d(table).shape[1]))
+    return _for_all(table, n_units)
+
+
+def _for_all(doses: DoseArray, n_units: int) -> Doses:
+    """A grid, or doses of each unit, as doses of each."""
+    table = np.atleast_2d(doses)
+    return Doses(np.broadcast_to(table, (n_units, table.shape[1])))
 
 
 def each_its_own(doses: Any, n_components: int = 1) -> bool:
@@ -50,13 +56,13 @@ def each_its_own(doses: Any, n_components: int = 1) -> bool:
     >>> each_its_own([0.0, 5.0]), each_its_own([[0.0, 5.0]]), each_its_own([[0.0, 5.0]], 2)
     (False, True, False)
     """
-    deeper = n_components > 1 and not Doses.of(doses).joint
+    deeper = n_components > 1 and not is_checked(doses)
     return np.ndim(doses) - deeper == 2
 
 
-def _vector_table(values: Array, n_units: int, name: str, n_components: int) -> DoseArray:
+def _joint_table(values: Array, n_units: int, name: str, n_components: int) -> Doses:
     """Doses of several components, (n_units, n_doses)."""
-    table = np.atleast_2d(values.astype(np.float64))
+    table = np.atleast_2d(values.astype(np.float64) + 0.0)
     own = table.ndim == 3 and len(table) == n_units
     if table.shape[-1] != n_components or not (table.ndim == 2 or own):
         raise ValueError(
@@ -65,7 +71,7 @@ def _vector_table(values: Array, n_units: int, name: str, n_components: int) -> 
             f"{n_components}). Got shape {values.shape} instead."
         )
     _require_finite(table, name)
-    return dose_table(Doses.of_table(table).values, n_units)
+    return _for_all(Doses.of_table(table).values, n_units)
 
 
 def _require_finite(table: FloatArray, name: str) -> None:
@@ -77,36 +83,35 @@ def _require_finite(table: FloatArray, name: str) -> None:
         )
 
 
-def one_dose(dose: Any, name: str, n_components: int = 1) -> Any:
-    """One dose, a float or a record, of a number or of a list of components.
+def one_dose(dose: Any, name: str, n_components: int = 1) -> Doses:
+    """One dose, shape (), of a number or of a list of components.
 
     Examples
     --------
-    >>> one_dose(5, "dose"), one_dose([5, 1], "dose", n_components=2).item()
-    (5.0, (5.0, 1.0))
+    >>> one_dose(5, "dose").plain, one_dose([5, 1], "dose", n_components=2).plain
+    (5.0, [5.0, 1.0])
     """
-    if isinstance(dose, np.void):
-        return dose
+    if is_checked(dose):
+        return Doses.of(dose)
     if np.shape(dose) != (() if n_components == 1 else (n_components,)):
         of = f" of {n_components} components" if n_components > 1 else ""
         raise ValueError(f"The {name!r} parameter must be one dose{of}. Got {dose!r} instead.")
-    checked = dose_table(dose, 1, name, n_components)[0, 0]
-    return checked if n_components > 1 else float(checked)
+    return dose_table(dose, 1, name, n_components)[0, 0]
 
 
-def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 1) -> DoseArray:
+def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 1) -> Doses:
     """One dose for each unit, shape (n_units,), of a number or of one number per unit.
 
     Where a dose has several components, of a list of them or of one row of them per unit.
 
     Examples
     --------
-    >>> unit_doses(5, n_units=2)
+    >>> unit_doses(5, n_units=2).values
     array([5., 5.])
     """
+    if isinstance(dose, Doses) or (n_components > 1 and is_checked(dose)):
+        return Doses(np.broadcast_to(np.asarray(dose), n_units))
     shape = np.shape(dose)
-    if getattr(dose, "dtype", None) is not None and dose.dtype.names is not None:  # checked already
-        return np.broadcast_to(np.asarray(dose), n_units)
     if n_components > 1:
         if shape not in ((n_components,), (n_units, n_components)):
             raise ValueError(
@@ -122,18 +127,18 @@ def unit_doses(dose: Any, n_units: int, name: str = "dose", n_components: int = 
         )
     doses = as_numbers(dose, name).astype(np.float64)
     _require_finite(doses, name)
-    return np.broadcast_to(doses, n_units)
+    return Doses(np.broadcast_to(doses, n_units))
 
 
-def dose_gaps(first: DoseArray, second: DoseArray) -> FloatArray:
+def dose_gaps(first: Doses, second: Doses) -> FloatArray:
     """How much two doses of each unit differ, in the one component in which they do, or ValueError.
 
     Examples
     --------
-    >>> dose_gaps(np.array([1.0, 2.0]), np.array([4.0, 0.0]))
+    >>> dose_gaps(Doses.of([1.0, 2.0]), Doses.of([4.0, 0.0]))
     array([ 3., -2.])
     """
-    gaps = Doses.of(second).table - Doses.of(first).table
+    gaps = second.table - first.table
     n_gaps = (gaps != 0).sum(axis=1)
     if (n_gaps != 1).any():
         rule = "differ from 'first'" + (" in one component" if gaps.shape[1] > 1 else "")
@@ -153,7 +158,7 @@ class CurveEffects(ABC):
     --------
     >>> class Parabola(CurveEffects):
     ...     def dose_response(self, X, doses):
-    ...         return dose_table(doses, len(X)) ** 2
+    ...         return dose_table(doses, len(X)).values ** 2
     >>> Parabola().effect(np.zeros((2, 1)), dose=3.0, baseline=1.0)
     array([8., 8.])
     >>> Parabola().partial_effect(np.zeros((2, 1)), 1.0, 3.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,26 @@ class Doses:
             return self.table.tolist() if self.joint else float(self.values)
         return self.table if self.joint else self.values
 
+    @classmethod
+    def stack(cls, parts: Sequence[Doses]) -> Doses:
+        """Doses of the same shape side by side along a new last axis.
+
+        >>> Doses.stack([Doses.of([1.0, 2.0]), Doses.of([5.0, 6.0])]).plain
+        array([[1., 5.],
+               [2., 6.]])
+        """
+        return cls(np.stack([part.values for part in parts], axis=-1))
+
+    @property
+    def distinct(self) -> Doses:
+        """Each dose once, ascending by its components, (n,)."""
+        return Doses(np.unique(self.values))
+
+    @property
+    def element(self) -> Any:
+        """One dose as an array holds it: a number, or a record."""
+        return self.values[()]
+
     def moved(self, component: int, by: float) -> Doses:
         """Doses with one component changed.
 
@@ -132,8 +152,33 @@ class Doses:
     def __getitem__(self, places: Any) -> Doses:
         return Doses(np.asarray(self.values[places]))
 
+    def __iter__(self) -> Iterator[Doses]:
+        return (self[place] for place in range(len(self)))
+
+    def __eq__(self, other: Any) -> Any:
+        """Which doses are the same, one by one, as of arrays."""
+        return self.values == Doses.of(other).values
+
+    def __ne__(self, other: Any) -> Any:
+        return self.values != Doses.of(other).values
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> DoseArray:
         return np.array(self.values, dtype, copy=copy)
+
+
+AnyDoses = Doses | DoseArray  # what a function takes that is about observed doses
+
+
+def is_checked(doses: Any) -> bool:
+    """Whether doses were checked before: they are of the type, or records of an answer.
+
+    >>> is_checked([1.0, 2.0]), is_checked(Doses.of([1.0, 2.0]))
+    (False, True)
+    """
+    records = isinstance(doses, np.ndarray | np.void) and doses.dtype.names is not None
+    return records or isinstance(doses, Doses)
 
 
 def dose_text(dose: Any, digits: int = 6) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
@@ -35,9 +34,6 @@ class Support(Protocol):
 
     def clip(self, doses: DoseArray) -> DoseArray:
         """Nearest doses in it."""
-
-
-EffectiveSample = Callable[[FloatArray], FloatArray]
 
 
 class BaselineWarning(UserWarning):
@@ -142,9 +138,7 @@ class DoseSample:
 
 
 def as_doses(values: Any, name: str = "doses") -> FloatArray:
-    """Finite doses of shape (n,); a single number is one dose, and records are checked already."""
-    if Doses.of(values).joint:
-        return np.atleast_1d(values)
+    """Finite numbers of shape (n,); a single number is one dose."""
     doses = np.atleast_1d(as_numbers(values, name)).astype(np.float64) + 0.0  # no negative zero
     if doses.ndim != 1:
         raise ValueError(
@@ -208,30 +202,22 @@ def interior(dose: Any, weights: Any = None, tail: float = INTERIOR_TAIL) -> Dos
     return dose_sample(dose, weights).range(tail)
 
 
-def check_doses(doses: Any, within: Support, name: str = "doses") -> DoseArray:
-    """Doses of shape (n,) that lie in the support, give or take 5 % of its length at either end.
+def check_doses(doses: Any, within: Support, name: str = "doses") -> Doses:
+    """Doses that lie in the support, give or take 5 % of its length at either end.
 
-    To flag doses and go on, ask `DoseRange.contains`.
+    Numbers are checked first. To flag doses and go on, ask `DoseRange.contains`.
 
-    >>> check_doses([0.0, 9.0], DoseRange(0.1, 9.5))
+    >>> check_doses([0.0, 9.0], DoseRange(0.1, 9.5)).values
     array([0., 9.])
     """
-    asked = as_doses(doses, name)
-    check_supported(asked, within, name)
-    return asked
-
-
-def check_supported(asked: DoseArray, within: Support, name: str = "doses") -> None:
-    """Raise ValueError where one of some checked doses, of any shape, lies outside the support.
-
-    >>> check_supported(np.array([[0.0, 9.0]]), DoseRange(0.1, 9.5))
-    """
-    outside = ~within.contains(asked, SUPPORT_SLACK)
-    if outside.any():
+    asked = doses if isinstance(doses, Doses) else Doses(as_doses(doses, name))
+    outside = ~within.contains(asked.values, SUPPORT_SLACK)
+    if np.any(outside):
         raise ValueError(
             f"The {name!r} parameter must lie in the support of the dose, {within}, give or take "
-            f"{SUPPORT_SLACK:.0%} of its length. Got {dose_text(asked[outside][0])} instead."
+            f"{SUPPORT_SLACK:.0%} of its length. Got {dose_text(asked.values[outside][0])} instead."
         )
+    return asked
 
 
 def default_grid(
@@ -275,7 +261,7 @@ def default_grid(
         grid = np.linspace(central.low, central.high, n_points)
     if baseline is None:
         return grid
-    start = check_doses(baseline, sample.range(), "baseline")
+    start = check_doses(baseline, sample.range(), "baseline").values
     apart = np.abs(grid - start) > 1e-9 * np.ptp(grid)  # else one dose, seen through rounding
     return np.sort(np.concatenate([grid[apart], start]))
 
@@ -324,70 +310,61 @@ def point_masses(dose: Any, threshold: float = 0.05, weights: Any = None) -> Flo
     return masses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BaselineDose:
     """The dose that effects are measured against, and what the user was told about it."""
 
-    dose: float
+    dose: Doses  # shape ()
     effective_sample: float  # rows that speak about the dose, after kernel weights
     warning: str | None
 
 
-def choose_baseline(
-    dose: Any, effective_sample: EffectiveSample | Any, minimum: float = 50.0
-) -> BaselineDose:
+def choose_baseline(doses: Any, effective_sample: Any, minimum: float = 50.0) -> BaselineDose:
     """Take 0 where enough rows speak about it, otherwise the lowest dose with enough.
 
     Anything but 0 is said in a `BaselineWarning`; where no dose has enough, the one with most is
-    taken. Outside the support 0 is never taken: far-off rows can make a large effective sample.
+    taken. Of several components the lowest dose has the lowest sum, each in units of its range.
 
     Parameters
     ----------
-    dose : array of shape (n,)
-        Observed doses, or the candidates themselves when `effective_sample` is an array.
-    effective_sample : callable or array of shape (n,)
-        Effective kernel sample: a function of doses, or the size at each candidate.
+    doses : array of shape (n,)
+        Candidates.
+    effective_sample : array of shape (n,)
+        Effective kernel sample at each.
     minimum : float, default=50
         Effective sample that is enough.
 
     Examples
     --------
-    >>> choose_baseline([0.0, 1.0, 2.0], [80.0, 200.0, 90.0])
-    BaselineDose(dose=0.0, effective_sample=80.0, warning=None)
+    >>> choose_baseline([0.0, 1.0, 2.0], [80.0, 200.0, 90.0]).dose.plain
+    0.0
     """
-    candidates = as_doses(dose, "dose")
-    if callable(effective_sample):
-        candidates = _baseline_candidates(dose_sample(candidates))
-        effective_sample = effective_sample(candidates)
+    candidates = doses if isinstance(doses, Doses) else Doses(as_doses(doses))
     sizes = as_doses(effective_sample, "effective_sample")
     if sizes.shape != candidates.shape or not len(sizes):
         raise ValueError(
             "The 'effective_sample' parameter must give one size per dose. "
             f"Got {len(sizes)} for {len(candidates)} doses instead."
         )
-    zero = candidates == 0.0
-    enough = sizes >= minimum
+    table = candidates.table
+    zero, enough = (table == 0.0).all(axis=1), sizes >= minimum
     if (zero & enough).any():
-        return BaselineDose(0.0, float(sizes[zero & enough].max()), None)
+        place = int(np.argmax(zero & enough))
+        return BaselineDose(candidates[place], float(sizes[zero & enough].max()), None)
     if enough.any():
-        chosen = int(np.argmin(np.where(enough, candidates, np.inf)))
+        spread = np.maximum(np.ptp(table, axis=0), np.finfo(np.float64).tiny)
+        heights = ((table - table.min(axis=0)) / spread).sum(axis=1)
+        chosen = int(np.argmin(np.where(enough, heights, np.inf)))
         taken = "is the lowest with enough"
     else:
         chosen, taken = int(np.argmax(sizes)), "has the most, though not enough either"
     at_zero = f"has {sizes[zero].max():.3g}" if zero.any() else "lies outside the observed doses"
+    if candidates.joint:
+        at_zero = "of every component has fewer"
     text = (
         f"The baseline dose needs an effective sample of {minimum:g} rows, and the dose 0 "
-        f"{at_zero}: {candidates[chosen]:g}, which {taken} ({sizes[chosen]:.3g}), is taken "
-        "instead. To compare with another dose give 'baseline'."
+        f"{at_zero}: {dose_text(candidates[chosen])}, which {taken} ({sizes[chosen]:.3g}), is "
+        "taken instead. To compare with another dose give 'baseline'."
     )
     warnings.warn(text, BaselineWarning, stacklevel=4)
-    return BaselineDose(float(candidates[chosen]), float(sizes[chosen]), text)
-
-
-def _baseline_candidates(sample: DoseSample) -> FloatArray:
-    candidates, _ = sample.levels()
-    observed = sample.range()
-    if len(candidates) > FEW_LEVELS:
-        candidates = np.linspace(observed.low, observed.high, BASELINE_CANDIDATES)
-    zero = np.zeros(1)
-    return np.union1d(candidates, zero[observed.contains(zero, SUPPORT_SLACK)])
+    return BaselineDose(candidates[chosen], float(sizes[chosen]), text)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.doses.dose_values import Doses, dose_text
 
 OUTPUTS = ("default", "pandas", "polars")  # "default": numpy arrays
@@ -92,15 +92,15 @@ def check_output(transform: Any) -> str:
     return str(transform)
 
 
-def dose_names(doses: DoseArray) -> list[str]:
+def dose_names(doses: Doses) -> list[str]:
     """Names of columns, one per dose, which read as numbers: six digits, or all to tell them apart.
 
-    >>> dose_names(np.array([0.0, 2.5, 10 / 3]))
+    >>> dose_names(Doses.of([0.0, 2.5, 10 / 3]))
     ['0', '2.5', '3.33333']
     """
     names = [dose_text(dose) for dose in doses]
     if len(set(names)) < len(names):
-        names = [repr(Doses.of(dose).plain) for dose in doses]
+        names = [repr(dose.plain) for dose in doses]
     return names
 
 
@@ -122,7 +122,7 @@ def as_frame(values: Any, doses: Any, X: Any, output: str) -> Any:
     if np.ndim(doses) == 2:
         names = [f"dose_{column}" for column in range(values.shape[1])]
     else:
-        names = dose_names(np.atleast_1d(doses))
+        names = dose_names(Doses(np.atleast_1d(doses)))
     if len(set(names)) < len(names):
         raise ValueError(
             "The 'doses' parameter must not repeat a dose where columns are named by doses. "

@@ -87,10 +87,9 @@ class DistilledForest(FramedAnswers, CurveEffects):
         if doses is not None:
             own = dose_table(doses, table.n_rows, n_components=self.n_components)
             different = each_its_own(doses, self.n_components) and (own != own[:1]).any()
-            asked = own if different else own[:1]
-            check_doses(asked.ravel(), self.support)
-            curves = interpolated(grid, curves, asked)
-            shown = own if different else own[0]
+            asked = check_doses(own if different else own[:1], self.support)
+            curves = interpolated(grid, curves, asked.values)
+            shown = own.values if different else own.values[0]
         framed: FloatArray = self._frame(curves, shown, X)
         return framed
 

@@ -26,7 +26,7 @@ from doseforest.doses.curve_effects import (
 )
 from doseforest.doses.dose_slopes import check_positive, slope_doses
 from doseforest.doses.dose_values import Doses
-from doseforest.doses.grids import DoseRange, check_supported
+from doseforest.doses.grids import DoseRange, check_doses
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
 from doseforest.estimator.bags.unit_bags import UnitBags
@@ -140,7 +140,7 @@ class EffectMethods(CurveEffects):
         table = model.checked_table(X)
         by_unit = dose_table(asked, table.n_rows, n_components=model.n_components)
         shown = by_unit if each_its_own(asked, model.n_components) else by_unit[0]
-        check_supported(shown, model.support)
+        check_doses(shown, model.support)
         framed: FloatArray = model._frame(model._curves_of(table, shown), shown, X)
         return framed
 
@@ -166,9 +166,8 @@ class EffectMethods(CurveEffects):
             unit_doses(start, n_units, "baseline", width),
             unit_doses(dose, n_units, "dose", width),
         )
-        doses = np.stack(ends, axis=1)
         table = model.checked_table(X)
-        check_supported(doses, model.support)
+        doses = check_doses(Doses.stack(ends), model.support)
         curves = model._curves_of(table, doses)
         named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "effect", X)
         return named
@@ -200,11 +199,10 @@ class EffectMethods(CurveEffects):
         """
         model = self._model
         ends = slope_doses(model, dose, len(X), component)
-        asked = np.stack([ends.low, ends.middle, ends.high], axis=1)
-        curves = np.asarray(self.dose_response(X, asked))
+        curves = np.asarray(self.dose_response(X, ends.side_by_side))
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
-        elasticities = Doses.of(ends.middle).table[:, ends.place] * slopes / curves[:, 1]
+        elasticities = ends.middle.table[:, ends.place] * slopes / curves[:, 1]
         named: FloatArray = model._series(elasticities, "elasticity", X)
         return named
 
@@ -418,12 +416,13 @@ class EffectForest(FramedAnswers, EffectMethods):
         parts = (component_of(basis, place) for basis in bases)
         return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
 
-    def _curves_of(self, table: BlockSource, doses: DoseArray) -> FloatArray:
-        """Curves of a checked table at checked doses: a grid, or each unit's doses."""
-        out = np.empty((table.n_rows, doses.shape[-1]))
+    def _curves_of(self, table: BlockSource, doses: Doses) -> FloatArray:
+        """Curves of a checked table at a grid, or at each unit's doses."""
+        asked = doses.values
+        out = np.empty((table.n_rows, asked.shape[-1]))
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            out[rows] = self.curves(block, doses if doses.ndim == 1 else doses[rows])
+            out[rows] = self.curves(block, asked if asked.ndim == 1 else asked[rows])
         return out
 
     def curves(self, X: FloatArray, doses: DoseArray) -> FloatArray:

@@ -29,18 +29,13 @@ class Fitted:
     plan: FitPlan
     model: EffectForest  # what answers for new units
     overlap: ConditionalDensity  # of the dose given the covariates, fitted to all rows
-    ground: Any  # DoseSupport, or one for each component
+    grounds: tuple[DoseSupport, ...]  # observed doses of each component: range and point masses
     labels: tuple[tuple[str, ...], str]  # of the components of the dose, and of the outcome
 
     @property
     def rows(self) -> TrainingRows:
         """The training rows."""
         return self.parts[0].rows
-
-    @property
-    def grounds(self) -> tuple[DoseSupport, ...]:
-        """Observed doses of each component: range and point masses."""
-        return self.ground if isinstance(self.ground, tuple) else (self.ground,)
 
     @cached_property
     def averager(self) -> Averager:
@@ -63,4 +58,4 @@ class Fitted:
             Checked, categories as codes.
         doses : array of shape (n_doses,) or (n_units, n_doses)
         """
-        return supported(self.overlap, X[:, self.rows.treatment_columns], doses, self.ground)
+        return supported(self.overlap, X[:, self.rows.treatment_columns], doses, *self.grounds)

@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.base.accessors import Accessor
-from doseforest.base.dtypes import DoseArray
 from doseforest.base.late import late
 from doseforest.base.machine import thread_count
 from doseforest.base.progress import ProgressBar
@@ -421,7 +420,7 @@ class GeneralizedCausalForest(
         from doseforest.estimator.grid_and_baseline import (
             choose_forest_baseline,
             choose_grid,
-            support_grid,
+            correction_grid,
         )
         from doseforest.estimator.trained_parts import mean_weights, reports
         from doseforest.estimator.training_rows import FeatureRoles, check_training
@@ -449,8 +448,7 @@ class GeneralizedCausalForest(
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        doses = support_grid(rows, baseline) if Doses.of(rows.dose).joint else grid
-        plan = self._plan(rows, doses, baseline)
+        plan = self._plan(rows, correction_grid(rows, grid, baseline), baseline)
         check_bags(rows, self, plan)
         warn_of_few_trees(rows, self, plan)
         with (
@@ -462,7 +460,6 @@ class GeneralizedCausalForest(
             bags = None if self.inference is None else grow_bags(parts[0], plan)
         with plan.stopwatch("overlap"):
             grounds = joint_support(rows.dose, rows.weights)
-            ground = grounds if Doses.of(rows.dose).joint else grounds[0]
             counts = rows.category_counts(rows.treatment_columns)
             learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
             overlap = learner.fit(
@@ -473,15 +470,17 @@ class GeneralizedCausalForest(
                 n_threads=plan.n_threads,
             )
             seen = rows.treatment_features
-            shares = unit_support.supported_shares(overlap, seen, grid, ground, rows.weights)
+            shares = unit_support.supported_shares(
+                overlap, seen, grid.values, grounds, rows.weights
+            )
             unit_support.warn_of_unsupported(grid, shares)
         common: dict[str, Any] = {
             "n_features": rows.X.shape[1],
             "feature_names": rows.names,
             "categories": rows.categories,
             "effect_columns": rows.effect_columns,
-            "doses": grid,
-            "baseline": baseline,
+            "doses": grid.values,
+            "baseline": baseline.element,
             "support": support,
             "bounded": is_binary(rows.y, rows.weights),
             "n_jobs": self.n_jobs,
@@ -492,8 +491,8 @@ class GeneralizedCausalForest(
         self.outcome_weights_ = mean_weights(parts)
         self.rounds_ = reports(parts)
         self.treatment_means_ = parts[0].fitted.treatment_means
-        self.doses_, self.support_ = Doses.of(grid).plain, support
-        self.baseline_ = np.array(Doses.of(baseline).plain) if Doses.of(grid).joint else baseline
+        self.doses_, self.support_ = grid.plain, support
+        self.baseline_ = baseline.table if grid.joint else baseline.element
         self.seconds_ = plan.stopwatch.seconds
         self.n_features_in_ = rows.X.shape[1]
         if rows.names is not None:
@@ -501,7 +500,7 @@ class GeneralizedCausalForest(
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
         labels = dose_labels(treatment, rows.dose), series_label(y, "outcome")
-        self._kept = Fitted(parts, plan, self.model_, overlap, ground, labels)
+        self._kept = Fitted(parts, plan, self.model_, overlap, grounds, labels)
         if self.verbose:
             print(plan.stopwatch.report())
         return self
@@ -530,12 +529,12 @@ class GeneralizedCausalForest(
         given = self.model_.doses if doses is None else doses
         asked = dose_table(given, table.n_rows, n_components=self.n_components)
         apart = each_its_own(given, self.n_components)
-        check_doses(asked.ravel() if apart else asked[0], self.model_.support)
+        shown = check_doses(asked if apart else asked[0], self.model_.support).values
         out = np.empty(asked.shape, bool)
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
-            out[rows] = self._kept.supported(block, asked[rows] if apart else asked[0])
-        framed: NDArray[np.bool_] = self._model._frame(out, asked if apart else asked[0], X)
+            out[rows] = self._kept.supported(block, shown[rows] if apart else shown)
+        framed: NDArray[np.bool_] = self._model._frame(out, shown, X)
         return framed
 
     def average_dose_response(
@@ -774,7 +773,7 @@ class GeneralizedCausalForest(
         check_is_fitted(self)
         return self._kept
 
-    def _plan(self, rows: TrainingRows, grid: DoseArray, baseline: Any) -> FitPlan:
+    def _plan(self, rows: TrainingRows, grid: Doses, baseline: Doses) -> FitPlan:
         from doseforest.engine.growth.forest_settings import GrowthSettings
         from doseforest.estimator.corrections.correction_registry import recipe_of
         from doseforest.estimator.fit_plan import FitPlan, fit_basis
@@ -788,7 +787,7 @@ class GeneralizedCausalForest(
         return FitPlan(
             fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
             basis=fit_basis(self.basis, rows),
-            grid=grid,
+            grid=grid.values,
             density=self.density,
             kernel=self.kernel,
             average_bandwidth=self.average_bandwidth,
@@ -808,7 +807,7 @@ class GeneralizedCausalForest(
             n_repeats=int(self.n_repeats),
             swap=self.honesty == "swap",
             alpha=float(self.honesty_fraction),
-            baseline=baseline,
+            baseline=baseline.element,
             seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
             n_threads=n_threads,
         )

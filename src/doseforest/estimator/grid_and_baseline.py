@@ -6,74 +6,54 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, one_dose
+from doseforest.doses.default_doses import baseline_candidates, check_levels_of, usual_grid
 from doseforest.doses.dose_values import Doses
-from doseforest.doses.grids import check_doses, choose_baseline, default_grid
+from doseforest.doses.grids import check_doses, choose_baseline
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernel_weights import effective_sample
 from doseforest.doses.smoothing.kernels import Kernel
-from doseforest.estimator.joint_doses import (
-    baseline_candidates,
-    check_levels_of,
-    default_joint_grid,
-    joint_baseline,
-)
 from doseforest.estimator.training_rows import TrainingRows
 
 
-def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel) -> Any:
+def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel) -> Doses:
     """The dose asked for, else 0 where enough rows speak about it, else the lowest with enough."""
+    dose, weights = Doses.of(rows.dose), rows.weights
     if asked is not None:
-        return _one_dose(asked, rows)
-    if has_levels(rows.dose, rows.weights):
-        doses, shares = distinct_doses(rows.dose, rows.weights)
+        checked = one_dose(asked, "baseline", dose.n_components)
+        check_doses(checked, observed_support(dose, weights), "baseline")
+        check_levels_of(checked, dose, "baseline")
+        return checked
+    if has_levels(dose, weights):
+        candidates, shares = distinct_doses(dose, weights)
         sizes = shares * rows.n_rows
-        if Doses.of(rows.dose).joint:
-            return joint_baseline(doses, sizes)
-        return choose_baseline(doses, sizes).dose
-    width = rule_of_thumb(rows.dose, kernel, rows.weights)
-
-    def sizes_at(doses: DoseArray) -> FloatArray:
-        return effective_sample(rows.dose, doses, width, kernel, rows.weights)
-
-    if Doses.of(rows.dose).joint:
-        candidates = baseline_candidates(rows.dose, rows.weights)
-        return joint_baseline(candidates, sizes_at(candidates))
-    return choose_baseline(rows.dose, sizes_at).dose
+    else:
+        width = rule_of_thumb(rows.dose, kernel, weights)
+        candidates = baseline_candidates(dose, weights)
+        sizes = effective_sample(rows.dose, candidates.values, width, kernel, weights)
+    return choose_baseline(candidates, sizes).dose
 
 
-def choose_grid(rows: TrainingRows, asked: Any, baseline: Any) -> DoseArray:
+def choose_grid(rows: TrainingRows, asked: Any, baseline: Doses) -> Doses:
     """The doses asked for, else about 20 over the support or the levels; the baseline is added."""
+    dose, weights = Doses.of(rows.dose), rows.weights
     if asked is None:
-        return support_grid(rows, baseline)
-    table = dose_table(asked, 1, n_components=Doses.of(rows.dose).n_components)[0]
-    doses = np.unique(check_doses(table, observed_support(rows.dose, rows.weights)))
-    if Doses.of(doses).joint:
-        check_levels_of(doses, rows.dose, "doses")
-    levels, _ = distinct_doses(rows.dose, rows.weights)
-    known = not has_levels(rows.dose, rows.weights) or bool(np.isin(doses, levels).all())
+        return usual_grid(dose, weights, baseline)
+    table = dose_table(asked, 1, n_components=dose.n_components)
+    doses = check_doses(table.distinct, observed_support(dose, weights))
+    check_levels_of(doses, dose, "doses")
+    levels, _ = distinct_doses(dose, weights)
+    known = not has_levels(dose, weights) or bool(np.isin(doses, levels).all())
     if not len(doses) or not known:
-        rule = f"some of the levels {levels.tolist()}" if len(doses) else "at least one dose"
+        rule = f"some of the levels {levels.values.tolist()}" if len(doses) else "at least one dose"
         raise ValueError(
             f"The 'doses' parameter of GeneralizedCausalForest must hold {rule}. "
             f"Got {asked!r} instead."
         )
-    return np.unique(np.append(doses, baseline))
+    return Doses(np.append(doses, baseline)).distinct
 
 
-def support_grid(rows: TrainingRows, baseline: Any) -> DoseArray:
-    """Doses over the support and the baseline."""
-    if Doses.of(rows.dose).joint:
-        return default_joint_grid(rows.dose, rows.weights, baseline)
-    return default_grid(rows.dose, baseline=baseline, weights=rows.weights)
-
-
-def _one_dose(asked: Any, rows: TrainingRows) -> Any:
-    """A baseline that the user gave, checked."""
-    dose = np.atleast_1d(one_dose(asked, "baseline", Doses.of(rows.dose).n_components))
-    check_doses(dose, observed_support(rows.dose, rows.weights), "baseline")
-    if Doses.of(dose).joint:
-        check_levels_of(dose, rows.dose, "baseline")
-    return dose[0]
+def correction_grid(rows: TrainingRows, grid: Doses, baseline: Doses) -> Doses:
+    """Doses at which leaves hold curves: those of the forest; of several components, all usual."""
+    return usual_grid(Doses.of(rows.dose), rows.weights, baseline) if grid.joint else grid

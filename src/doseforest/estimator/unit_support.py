@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.dose_values import dose_text
+from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.nuisance.treatment.chained import ChainedDensity, along_chain
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
 from doseforest.nuisance.treatment.treatment_support import DoseSupport
@@ -25,7 +24,7 @@ class OverlapWarning(UserWarning):
 
 
 def supported(
-    density: ConditionalDensity, X: FloatArray, doses: DoseArray, ground: Any
+    density: ConditionalDensity, X: FloatArray, doses: DoseArray, *grounds: DoseSupport
 ) -> NDArray[np.bool_]:
     """Whether each unit could well have had each dose, shape (n_units, n_doses).
 
@@ -36,13 +35,14 @@ def supported(
     Of several components each must be, given those before it.
     """
     if isinstance(density, ChainedDensity):
-        parts, grounds = density.parts, ground
+        parts = density.parts
 
         def part(place: int, units: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
             return supported(parts[place], units, values, grounds[place])
 
         every: NDArray[np.bool_] = np.all(along_chain(X, doses, part), axis=0)
         return every
+    (ground,) = grounds
     asked = within(ground, doses)
     masses = np.array(ground.masses)
     shares = density.density(X, masses) if len(masses) else np.zeros((len(X), 1))
@@ -75,11 +75,11 @@ def supported_shares(
     density: ConditionalDensity,
     X: FloatArray,
     doses: DoseArray,
-    ground: Any,
+    grounds: tuple[DoseSupport, ...],
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Share of the units that could well have had each dose, (n_doses,)."""
-    shares: FloatArray = np.average(supported(density, X, doses, ground), axis=0, weights=weights)
+    shares: FloatArray = np.average(supported(density, X, doses, *grounds), axis=0, weights=weights)
     return shares
 
 
@@ -90,7 +90,7 @@ CURE = (
 
 
 def warn_of_unsupported(
-    grid: DoseArray, shares: FloatArray, stacklevel: int = 3, cure: str = CURE
+    grid: Doses, shares: FloatArray, stacklevel: int = 3, cure: str = CURE
 ) -> None:
     """Warn of doses by the shares of the units that could have had them."""
     poor = grid[shares < FEWEST_SUPPORTED]
@@ -104,7 +104,7 @@ def warn_of_unsupported(
         )
 
 
-def warn_of_rare_levels(levels: DoseArray, counts: FloatArray) -> None:
+def warn_of_rare_levels(levels: Doses, counts: FloatArray) -> None:
     """Warn of levels that few rows have."""
     rare = levels[counts < FEWEST_AT_LEVEL]
     if len(rare):

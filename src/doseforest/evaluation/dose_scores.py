@@ -232,7 +232,7 @@ def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
     n_given = rows.n_given
     width = forest.n_components
     levels = _levels(doses, np.empty((0, width)))
-    asked = check_doses(Doses.of_table(levels).values, forest.support_)
+    asked = check_doses(Doses.of_table(levels), forest.support_).values
     weights = forest._fitted.averager.weights.r
     own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
     values = np.full((n_given, len(levels)), np.nan)

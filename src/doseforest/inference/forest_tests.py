@@ -14,7 +14,7 @@ from doseforest.data.checks import checked_columns
 from doseforest.data.feature_places import feature_places
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.dose_values import dose_text
 from doseforest.doses.grids import check_count, check_doses
 from doseforest.estimator.early_checks import check_given
 from doseforest.inference.doubts.compared_effects import (
@@ -329,7 +329,7 @@ class ForestTests:
         model = self._fitted.model
         check_one_component(model.n_components, "tests.shape")
         checked_shape(shape)
-        grid = model.doses if doses is None else np.unique(dose_table(doses, 1, "doses")[0])
+        grid = dose_table(model.doses if doses is None else doses, 1).distinct
         average = self._fitted.averager.average_curve(check_doses(grid, model.support))
         return shape_test(average, shape, n_draws=n_draws, random_state=random_state)
 
@@ -372,7 +372,7 @@ class ForestTests:
         ends = ends_to_compare(self._fitted, low, high)
         columns = feature_places(benchmark, "benchmark", rows.names, rows.X.shape[1])
         judged = training_rows_judged(self._fitted, "Sensitivity")
-        return estimate_sensitivity(judged, ends[0], ends[1], columns)
+        return estimate_sensitivity(judged, ends, columns)
 
     def refute(
         self,
@@ -457,7 +457,7 @@ class ForestTests:
                 f"Got {params!r} instead."
             )
         check_given(treatment, "refute")
-        ends = [Doses.of(dose).plain for dose in ends_to_compare(self._fitted, low, high)]
+        ends = [end.plain for end in ends_to_compare(self._fitted, low, high)]
         rows = given_rows(X, y, treatment, sample_weight, groups)
         recipe = refitted_recipe(self._forest, kind, ends[0], {} if params is None else params)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import dose_table, one_dose
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import as_doses, check_doses
@@ -45,7 +45,7 @@ class ArmSpan:
 class DosePath:
     """Doses from left to right: of one component, or of arms side by side on their own scales."""
 
-    doses: DoseArray  # (n_drawn,)
+    doses: Doses  # (n_drawn,)
     places: FloatArray  # (n_drawn,)
     marks: DoseMarks  # by places, which for one component are the doses
     component: int = 0
@@ -68,9 +68,9 @@ class DosePath:
         holes = np.full((*values.shape[:-1], len(self.breaks)), np.nan)
         return np.concatenate([values, holes], axis=-1)
 
-    def observed(self, dose: DoseArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def observed(self, dose: Doses) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Places of observed doses, and which of the rows are of the arms drawn."""
-        table = Doses.of(dose).table
+        table = dose.table
         places = table[:, self.component].copy()
         seen = np.full(len(table), not self.spans)
         if self.arm is not None:
@@ -124,7 +124,7 @@ def dose_path(
             )
         marks = axes.parts[0]
         drawn = marks.drawn_doses(model.doses) if doses is None else as_doses(doses)
-        return DosePath(drawn, drawn, marks)
+        return DosePath(Doses(drawn), drawn, marks)
     if axes.arms and component is None and at is None:
         return _arms_path(model, axes, doses)
     return _component_path(model, axes, doses, _checked_component(model, axes, component), at)
@@ -150,8 +150,8 @@ def _checked_component(model: EffectForest, axes: DoseAxes, component: Any) -> i
 def _component_path(
     model: EffectForest, axes: DoseAxes, doses: Any, component: int, at: Any
 ) -> DosePath:
-    start = model.baseline if at is None else one_dose(at, "at", model.n_components)
-    held = Doses.of(check_doses(np.array([start]), model.support, "at")).table[0]
+    start = one_dose(model.baseline if at is None else at, "at", model.n_components)
+    held = check_doses(start, model.support, "at").table
     marks = axes.parts[component]
     if doses is not None:
         values = as_doses(doses)
@@ -171,7 +171,7 @@ def _component_path(
     )
     named = replace(marks, dose=f"{marks.dose} ({others})")
     arm = float(held[0]) if axes.arms else None
-    return DosePath(Doses.of_table(drawn).values, values, named, component, arm=arm)
+    return DosePath(Doses.of_table(drawn), values, named, component, arm=arm)
 
 
 def _drawn_values(
@@ -190,8 +190,8 @@ def _drawn_values(
 
 
 def _arms_path(model: EffectForest, axes: DoseAxes, doses: Any) -> DosePath:
-    asked = model.doses if doses is None else dose_table(doses, 1, n_components=2)[0]
-    table = np.unique(Doses.of(asked).table, axis=0)
+    asked = dose_table(model.doses if doses is None else doses, 1, n_components=2)
+    table = asked.distinct.table
     arms = np.unique(table[:, 0])
     n_points = max(SMOOTH_POINTS // len(arms), 11)
     spans, drawn, places = [], [], []
@@ -207,6 +207,5 @@ def _arms_path(model: EffectForest, axes: DoseAxes, doses: Any) -> DosePath:
         start = span.end + GAP
     lone = tuple(span.start for span in spans if span.end == span.start)
     marks = DoseMarks(lone, len(lone) < len(spans), axes.parts[1].dose, axes.outcome)
-    return DosePath(
-        Doses.of_table(np.vstack(drawn)).values, np.concatenate(places), marks, 1, tuple(spans)
-    )
+    drawn_doses = Doses.of_table(np.vstack(drawn))
+    return DosePath(drawn_doses, np.concatenate(places), marks, 1, tuple(spans))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray
 from doseforest.doses.dose_values import Doses
 from doseforest.report.dose_axes import DoseAxes
 
@@ -14,34 +13,32 @@ N_DOSES = 5
 MOST_LEVELS = 8
 
 
-def few_doses(doses: DoseArray, baseline: Any, axes: DoseAxes) -> DoseArray:
+def few_doses(doses: Doses, baseline: Any, axes: DoseAxes) -> Doses:
     """A few doses beside the baseline, ascending.
 
     Of several components: the lowest and the highest value of each with the others at the
     baseline, and the highest of all together; of arms: the lowest and the highest dose of each.
     """
-    others: DoseArray = doses[doses != baseline]
-    joint = Doses.of(doses).n_components > 1
-    most = N_DOSES if axes.parts[0].continuous and not joint else MOST_LEVELS
+    others = doses[doses != baseline]
+    most = N_DOSES if axes.parts[0].continuous and not doses.joint else MOST_LEVELS
     if len(others) <= most:
         return others
     if axes.arms:
-        arms = Doses.of(others).table[:, 0]
+        arms = others.table[:, 0]
         first = np.flatnonzero(np.append(True, np.diff(arms) != 0))
         places = np.union1d(first, np.append(first[1:], len(arms)) - 1)
-    elif joint:
+    elif doses.joint:
         places = _corners(others, baseline)
     else:
         places = np.empty(0, np.int64)
     if not 2 <= len(places) <= 2 * MOST_LEVELS:
         places = np.linspace(0, len(others) - 1, most).round().astype(int)
-    few: DoseArray = others[places]
-    return few
+    return others[places]
 
 
-def _corners(doses: DoseArray, baseline: Any) -> Any:
+def _corners(doses: Doses, baseline: Any) -> Any:
     """Places of the lowest and highest values of each component with the others at the baseline."""
-    table, start = Doses.of(doses).table, Doses.of(np.array([baseline])).table[0]
+    table, start = doses.table, Doses.of(baseline).table
     picked = []
     for place in range(table.shape[1]):
         alone = np.flatnonzero(np.delete(table == start, place, axis=1).all(axis=1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.data.feature_places import feature_places
 from doseforest.doses.curve_effects import one_dose
 from doseforest.doses.dose_values import Doses, dose_text
@@ -172,10 +172,9 @@ class ForestPlots:
         pyplot()
         model, axes = self._model, self._axes
         table = np.concatenate([block for _, block in model.checked_table(X).blocks()])
-        high = model.doses[-1] if dose is None else one_dose(dose, "dose", model.n_components)
-        low = model.baseline
-        if baseline is not None:
-            low = one_dose(baseline, "baseline", model.n_components)
+        width = model.n_components
+        high = one_dose(model.doses[-1] if dose is None else dose, "dose", width)
+        low = one_dose(model.baseline if baseline is None else baseline, "baseline", width)
         values = np.asarray(model.effect(table, high, low))
         label = f"effect on {axes.outcome} of {axes.told(high)} against {dose_text(low, 4)}"
         if feature is None:
@@ -309,8 +308,8 @@ class ForestPlots:
         pyplot()
         model, axes = self._model, self._axes
         first, second = surface_axes(model, axes, doses)
-        grid = Doses.product([first, second]).values
-        asked = check_doses(np.append(grid, model.baseline), model.support)
+        grid = Doses.product([first, second])
+        asked = check_doses(Doses(np.append(grid, model.baseline)), model.support)
         if X is None:
             if unit is not None:
                 raise ValueError(
@@ -320,7 +319,7 @@ class ForestPlots:
         else:
             rows = np.concatenate([block for _, block in model.checked_table(X).blocks()])
             table = rows if unit is None else rows[[checked_unit(unit, len(rows))]]
-            values = mean_surface(model, table, asked)
+            values = mean_surface(model, table, asked.values)
         drawn = values[:-1] - (values[-1] if effects else 0.0)
         share = self._supported_share(table, grid)
         shape = (len(first), len(second))
@@ -338,14 +337,14 @@ class ForestPlots:
             ax=ax,
         )
 
-    def _average_surface(self, doses: DoseArray) -> FloatArray:
+    def _average_surface(self, doses: Doses) -> FloatArray:
         """Average outcomes of the training population, (n_doses,)."""
         raise ValueError(
             "The 'X' parameter must be given: a forest without its training rows draws units "
             "alone. Got None instead."
         )
 
-    def _supported_share(self, table: FloatArray | None, doses: DoseArray) -> FloatArray | None:
+    def _supported_share(self, table: FloatArray | None, doses: Doses) -> FloatArray | None:
         """Share of units (by default the training rows) that could have had each dose."""
         return None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.base.text_tables import text_table
 from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.averages.averaging import Averager
@@ -74,10 +74,10 @@ def summarise(forest: GeneralizedCausalForest) -> ModelSummary:
     """Put a summary together; see `GeneralizedCausalForest.summary`."""
     fitted = forest._fitted
     parts, rows, axes = fitted.parts, fitted.rows, fitted_axes(fitted)
-    doses, baseline = fitted.model.doses, fitted.model.baseline
+    doses, baseline = Doses.of(fitted.model.doses), fitted.model.baseline
     effects = _effects(parts, fitted.averager, few_doses(doses, baseline, axes), baseline)
     overlap, seconds = report_overlap(fitted), forest.seconds_
-    _, observed = out_of_bag(parts, doses[:1])
+    _, observed = out_of_bag(parts, doses.values[:1])
     return ModelSummary(
         type(forest).__name__,
         (
@@ -212,7 +212,7 @@ def _correction(name: str, rounds: tuple[Mapping[str, Any], ...]) -> tuple[str, 
 
 
 def _effects(
-    parts: tuple[TrainedPart, ...], averager: Averager, doses: DoseArray, baseline: Any
+    parts: tuple[TrainedPart, ...], averager: Averager, doses: Doses, baseline: Any
 ) -> tuple[str, ...]:
     curves, _ = out_of_bag(parts, np.append(doses, baseline))
     effects = curves[:, :-1] - curves[:, -1:]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import supported_shares
 from doseforest.report.curve_plots import plot_average_curve
 from doseforest.report.dose_axes import DoseAxes, fitted_axes
@@ -98,7 +99,7 @@ class PopulationPlots(ForestPlots):
         )
         ax = plot_average_curve(curve, path.marks, level=level, ax=ax)
         if show_doses:
-            places, seen = path.observed(rows.dose)
+            places, seen = path.observed(Doses.of(rows.dose))
             weights = None if rows.weights is None else rows.weights[seen]
             dose_strip(ax, places, path.marks, weights)
         path.label(ax)
@@ -140,15 +141,15 @@ class PopulationPlots(ForestPlots):
         pyplot()
         return overlap_plots.plot_weights(report_overlap(self._fitted), ax=ax)
 
-    def _average_surface(self, doses: DoseArray) -> FloatArray:
+    def _average_surface(self, doses: Doses) -> FloatArray:
         averager = self._fitted.averager
-        parts = np.array_split(doses, -(-len(doses) // DOSES_AT_ONCE))
-        return np.concatenate([averager.average_curve(part).values for part in parts])
+        parts = np.array_split(doses.values, -(-len(doses) // DOSES_AT_ONCE))
+        return np.concatenate([averager.average_curve(Doses(part)).values for part in parts])
 
-    def _supported_share(self, table: FloatArray | None, doses: DoseArray) -> FloatArray:
+    def _supported_share(self, table: FloatArray | None, doses: Doses) -> FloatArray:
         rows = self._fitted.rows
         seen = rows.treatment_features if table is None else table[:, rows.treatment_columns]
         places = np.unique(np.linspace(0, len(seen) - 1, MOST_JUDGED).round().astype(int))
         weights = None if table is not None or rows.weights is None else rows.weights[places]
         fitted = self._fitted
-        return supported_shares(fitted.overlap, seen[places], doses, fitted.ground, weights)
+        return supported_shares(fitted.overlap, seen[places], doses.values, fitted.grounds, weights)

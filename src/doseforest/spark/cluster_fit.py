@@ -134,7 +134,7 @@ def fit_units(
     """Fit the outcome model and its correction."""
     sample = _dose_sample(units, summary.support)
     baseline = choose_forest_baseline(sample, settings.baseline, "epanechnikov")
-    grid = choose_grid(sample, settings.doses, baseline)
+    grid = choose_grid(sample, settings.doses, baseline).values
     counts = {feature: len(labels) for feature, labels in summary.categories.items()}
     encoder = encode_units(units, counts, len(summary.treatment))
     features = summarise_features(units, settings.max_bins)
@@ -211,7 +211,7 @@ def fit_units(
         feature_names=summary.names,
         effect_columns=np.arange(units.n_features),
         doses=grid,
-        baseline=baseline,
+        baseline=baseline.element,
         support=summary.support,
         bounded=summary.binary,
         n_jobs=1,

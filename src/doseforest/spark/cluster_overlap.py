@@ -14,6 +14,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose, derive
 from doseforest.data.row_blocks import RowBlock, Sums
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import KERNELS
 from doseforest.engine.look_inside.node_names import feature_label
 from doseforest.estimator.training_rows import TrainingRows
@@ -90,10 +91,10 @@ def measure_overlap(
 def warn_of_overlap(report: OverlapReport, grid: FloatArray) -> None:
     """Warn as the local estimator does: of doses that few could have had, and of rare levels."""
     shares = report.supported[np.isin(report.doses, grid)]
-    warn_of_unsupported(grid, shares, stacklevel=4, cure=CURE)
+    warn_of_unsupported(Doses(grid), shares, stacklevel=4, cure=CURE)
     if not report.continuous:
         at_level = np.isin(report.doses, report.masses)
-        warn_of_rare_levels(report.doses[at_level], report.kernel_sample[at_level])
+        warn_of_rare_levels(Doses(report.doses[at_level]), report.kernel_sample[at_level])
 
 
 def _question(

@@ -11,7 +11,7 @@ from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.doses.bases.tensor import check_part
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.doses.grids import dose_sample
 from doseforest.doses.stored_values import FileChecks
 
@@ -141,7 +141,7 @@ class ArmsBasis:
                 check_part(part)
 
 
-def has_arms(dose: DoseArray) -> bool:
+def has_arms(dose: AnyDoses) -> bool:
     """Whether a treatment is arms with doses of their own.
 
     Its first component has few levels, and in some of them the second one does not vary, or varies
@@ -152,9 +152,10 @@ def has_arms(dose: DoseArray) -> bool:
     >>> has_arms(Doses.of_table(np.column_stack([arm, dose])).values)
     True
     """
-    if Doses.of(dose).n_components != 2:
+    columns = Doses.of(dose).columns
+    if len(columns) != 2:
         return False
-    arm, amount = Doses.of(dose).table.T
+    arm, amount = columns
     levels, _ = dose_sample(arm).levels()
     if len(levels) > MAX_ARMS or len(np.unique(amount)) <= MAX_ARMS:
         return False

@@ -36,9 +36,7 @@ class Averager:
     bandwidth: float
     error_bandwidth: float  # of standard errors
 
-    def average_curve(
-        self, doses: FloatArray, *, bias_correction: bool = False
-    ) -> AverageDoseResponse:
+    def average_curve(self, doses: Doses, *, bias_correction: bool = False) -> AverageDoseResponse:
         """Average outcome at each dose with standard errors.
 
         Without bias correction the values are those of least estimated error: share and bandwidth
@@ -48,13 +46,13 @@ class Averager:
         """
         smooth = self.kernel != "exact"
         bandwidth = self._narrow if bias_correction else self.bandwidth
-        found = self._averaged(doses, np.eye(len(doses)), bias_correction)
+        found = self._averaged(doses.values, np.eye(len(doses)), bias_correction)
         return AverageDoseResponse(
             values=found.values,
             standard_errors=found.standard_errors,
             covariance=found.covariance,
             degrees=found.degrees,
-            doses=Doses.of(doses).plain,
+            doses=doses.plain,
             bandwidth=bandwidth if smooth else None,
             method="bias_corrected" if bias_correction else "least_error",
         )
@@ -63,8 +61,8 @@ class Averager:
         self, dose: Any, baseline: Any, *, bias_correction: bool = False
     ) -> Estimate:
         """Average outcome at a dose less that at the baseline."""
-        both, contrast = np.array([baseline, dose]), np.array([[-1.0], [1.0]])
-        found = self._averaged(both, contrast, bias_correction)
+        both = np.append(baseline, dose)
+        found = self._averaged(both, np.array([[-1.0], [1.0]]), bias_correction)
         return found.at(0)
 
     def scores(self, doses: FloatArray) -> FloatArray:

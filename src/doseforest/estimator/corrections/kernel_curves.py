@@ -81,7 +81,7 @@ class StabilizedCorrection:
         added = np.tile(self.constant, (len(X), 1))
         for forest in self.forests:
             added += forest.added(splits, n_threads)
-        smoothed = interpolated(self.grid, added, dose_table(doses, len(X)))
+        smoothed = interpolated(self.grid, added, dose_table(doses, len(X)).values)
         return outcome.curves(X, doses, n_threads=n_threads) + smoothed
 
     def forest_shares(self) -> list[tuple[Forest, float]]:
@@ -115,7 +115,7 @@ class PublishedCorrection:
     ) -> FloatArray:
         """Corrected curves; the outcome model is not asked, its curves are in the leaves."""
         means = self.forest.predict(splits, n_jobs=n_threads)
-        return interpolated(self.grid, means, dose_table(doses, len(X)))
+        return interpolated(self.grid, means, dose_table(doses, len(X)).values)
 
     def forest_shares(self) -> list[tuple[Forest, float]]:
         """The forest is all there is."""

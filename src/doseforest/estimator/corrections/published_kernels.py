@@ -46,7 +46,7 @@ class AddedMeans:
     def curves(self, doses: FloatArray) -> FloatArray:
         """Additions at each dose of a grid."""
         means = interpolated(
-            self.grid, self.means.astype(np.float64), dose_table(doses, len(self.means))
+            self.grid, self.means.astype(np.float64), dose_table(doses, len(self.means)).values
         )
         return means - self.outcome.curves_out_of_fold(self.X, doses)
 

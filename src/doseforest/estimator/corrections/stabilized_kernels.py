@@ -55,7 +55,7 @@ class AddedTable:
     def curves(self, doses: FloatArray) -> FloatArray:
         """Additions at each dose of a grid."""
         return interpolated(
-            self.grid, self.values.astype(np.float64), dose_table(doses, len(self.values))
+            self.grid, self.values.astype(np.float64), dose_table(doses, len(self.values)).values
         )
 
     def observed(self, dose: FloatArray) -> FloatArray:

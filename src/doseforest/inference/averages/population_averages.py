@@ -137,9 +137,9 @@ class PopulationAverages:
         >>> low < 2 < high
         True
         """
-        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
+        ends = self._two_doses(baseline, dose, ("baseline", "dose"))
         return self._fitted.averager.average_effect(
-            second, first, bias_correction=_checked_flag(bias_correction)
+            ends[1], ends[0], bias_correction=_checked_flag(bias_correction)
         )
 
     def partial_effect(self, low: Any, high: Any, *, bias_correction: bool = False) -> Estimate:
@@ -171,9 +171,9 @@ class PopulationAverages:
         >>> round(forest.average.partial_effect(-1.0, 1.0).value)
         2
         """
-        first, second = self._two_doses(low, high, ("low", "high"))
-        gap = _gap(first, second, "high", "low")
-        effect = self.effect(second, first, bias_correction=bias_correction)
+        ends = self._two_doses(low, high, ("low", "high"))
+        gap = _gap(ends, "high", "low")
+        effect = self.effect(ends[1], ends[0], bias_correction=bias_correction)
         return Estimate(
             effect.value / gap, effect.standard_error / abs(gap), degrees=effect.degrees
         )
@@ -361,12 +361,12 @@ class PopulationAverages:
                     f"Got {baseline!r} instead."
                 )
             return self._fitted.changes.slopes().values
-        first, second = self._two_doses(baseline, dose, ("baseline", "dose"))
-        gap = _gap(first, second, "dose", "baseline") if of == "partial_effect" else 1.0
-        both = self._fitted.averager.scores(np.array([first, second]))
+        ends = self._two_doses(baseline, dose, ("baseline", "dose"))
+        gap = _gap(ends, "dose", "baseline") if of == "partial_effect" else 1.0
+        both = self._fitted.averager.scores(ends.values)
         return (both[:, 1] - both[:, 0]) / gap
 
-    def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Any:
+    def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Doses:
         model = self._fitted.model
         start = model.baseline if first is None else first
         return compared_doses(start, second, names, model.support, model.n_components)
@@ -381,9 +381,9 @@ def _checked_flag(bias_correction: Any) -> bool:
     return bool(bias_correction)
 
 
-def _gap(first: Any, second: Any, name: str, other: str) -> float:
+def _gap(ends: Doses, name: str, other: str) -> float:
     """Distance of two doses that differ in one component."""
-    both = Doses.of(np.array([first, second])).table
+    both = ends.table
     gaps = both[1] - both[0]
     if (gaps != 0).sum() != 1:
         rule = f"differ from {other!r}" + (" in one component" if len(gaps) > 1 else "")

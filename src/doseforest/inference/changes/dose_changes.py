@@ -213,7 +213,7 @@ def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
         )
     if not has_levels(rows.dose, rows.weights):
         return ()
-    return tuple(distinct_doses(rows.dose, rows.weights)[0].tolist())
+    return tuple(distinct_doses(rows.dose, rows.weights)[0].values.tolist())
 
 
 def _known(rows: TrainingRows, plan: FitPlan) -> KnownAssignment | None:

@@ -77,8 +77,8 @@ class UnitShifts:
                 f"have {model.n_components}: compare two doses by effect. Got {dose!r} instead."
             )
         move = shift_of(delta, factor, at_edge, model.support, model.levels())
-        own = check_doses(unit_doses(dose, len(X)), model.support, "dose")
-        own = model.support.clip(own)
+        asked = check_doses(unit_doses(dose, len(X)), model.support, "dose")
+        own = model.support.clip(asked.values)
         levels = model.levels()
         if levels and not np.isin(own, levels).all():
             other = own[~np.isin(own, levels)][0]

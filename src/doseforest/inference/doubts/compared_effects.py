@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOW_AND_HIGH = np.array([0.25, 0.75])  # quantiles of the doses that are compared by default
 
 
-def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Any:
+def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Doses:
     """The doses asked for, or the quartiles of the observed ones, or the ends."""
     rows, model = fitted.rows, fitted.model
     width = model.n_components
@@ -42,8 +42,7 @@ def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Any:
     ends = compared_doses(given[0], given[1], ("low", "high"), model.support, width)
     if ends[0] == ends[1]:
         raise ValueError(
-            f"The 'high' parameter must differ from 'low'. Got {Doses.of(ends[1]).plain} for both "
-            "instead."
+            f"The 'high' parameter must differ from 'low'. Got {ends[1].plain} for both instead."
         )
     return ends
 

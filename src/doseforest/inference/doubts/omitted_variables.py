@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
@@ -17,9 +15,9 @@ from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 
 def estimate_sensitivity(
-    judged: JudgedRows, low: Any, high: Any, columns: IntArray | None = None
+    judged: JudgedRows, ends: Doses, columns: IntArray | None = None
 ) -> Sensitivity:
-    """Sensitivity of the average outcome at a high dose less that at a low one.
+    """Sensitivity of the average outcome at the second of two doses less that at the first.
 
     The representer is c'G^-1 B~ with B~ the functions of the dose less their means given the
     covariates, G their mean products, and c the difference of the functions between the doses.
@@ -34,7 +32,7 @@ def estimate_sensitivity(
         Covariates to compare with.
     """
     rows = judged.rows
-    doses = np.array([low, high])
+    doses = ends.values
     curves = judged.curves(doses)
     shapes = curve_shapes(judged)
     contrast = _contrast(judged, doses)
@@ -50,8 +48,8 @@ def estimate_sensitivity(
     )
     found = average_of_units(said, rows.weights, rows.ids)
     return Sensitivity(
-        low=Doses.of(low).plain,
-        high=Doses.of(high).plain,
+        low=ends[0].plain,
+        high=ends[1].plain,
         value=float(found.values[0]),
         residual_variance=float(found.values[1]),
         representer_square=square,

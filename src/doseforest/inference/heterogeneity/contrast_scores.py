@@ -42,7 +42,7 @@ def contrast_scores(
     treatment_weights : array of shape (n_rows,), optional
         Weights r, about p(T) / pi(T | X), where they are known; else they are chosen.
     """
-    doses = np.array([baseline, dose])
+    doses = np.append(baseline, dose)
     curves = judged.curves(doses)
     predictions = curves[:, 1] - curves[:, 0]
     said = said_by_residuals(judged, doses, treatment_weights)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.bags.bag_contrasts import (
     contrast_roots,
     contrast_variance,
@@ -17,16 +18,14 @@ from doseforest.inference.units.differences import UnitCurves, unit_curves
 from doseforest.inference.units.unit_results import BestDoses
 
 
-def best_doses(
-    model: Any, X: Any, doses: DoseArray, coverage: float, *, minimize: bool
-) -> BestDoses:
+def best_doses(model: Any, X: Any, grid: Doses, coverage: float, *, minimize: bool) -> BestDoses:
     """Compare all doses of a grid, for each unit.
 
     A dose is left out where the largest of the other doses' gains over it, in standard errors, is
     beyond what the gains' joint noise explains. Were it the best, that would happen with
     probability 1 - `coverage` at most: what is left holds the best dose with that coverage.
     """
-    table = model.checked_table(X)
+    table, doses = model.checked_table(X), grid.values
     best = np.empty(table.n_rows, np.int64)
     plausible = np.empty((table.n_rows, len(doses)), bool)
     sign = -1.0 if minimize else 1.0

@@ -10,6 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.machine import thread_count
 from doseforest.doses.bases.dose_basis import own_values
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.bags.bag_contrasts import contrast_roots, contrast_variance
 from doseforest.estimator.bags.unit_bags import CurveNoise, UnitBags
 
@@ -54,8 +55,8 @@ def unit_curves(model: Any, X: FloatArray, doses: DoseArray) -> UnitCurves:
     return UnitCurves(outcome + added, functions, noise)
 
 
-def differences(model: Any, X: Any, ends: DoseArray, starts: DoseArray) -> Differences:
-    """Outcomes at `ends` less outcomes at `starts`, both checked and of shape (n_units, n_doses).
+def differences(model: Any, X: Any, ends: Doses, starts: Doses) -> Differences:
+    """Outcomes at `ends` less outcomes at `starts`, both of shape (n_units, n_doses).
 
     `starts` may have one column for all of `ends`.
     """
@@ -64,7 +65,7 @@ def differences(model: Any, X: Any, ends: DoseArray, starts: DoseArray) -> Diffe
     blocks = []
     for first, block in table.blocks():
         rows = slice(first, first + len(block))
-        asked = np.concatenate([ends[rows], starts[rows]], axis=1)
+        asked = np.concatenate([ends.values[rows], starts.values[rows]], axis=1)
         found = unit_curves(model, block, asked)
         contrasts = found.functions[:, :width] - found.functions[:, width:]
         variance, degrees = contrast_variance(found.noise, contrasts)

@@ -12,7 +12,6 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.intervals import checked_coverage
 from doseforest.doses.curve_effects import dose_gaps, dose_table, each_its_own, unit_doses
 from doseforest.doses.dose_slopes import check_positive, slope_doses
-from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
 from doseforest.inference.units.best_doses import best_doses
 from doseforest.inference.units.differences import Differences, bags_of, differences
@@ -102,12 +101,11 @@ class UnitIntervals:
         if dose is not None:
             ends = unit_doses(dose, n_units, "dose", width)
             check_doses(ends, model.support, "dose")
-            found = differences(model, X, ends[:, None], starts[:, None])
-            return self._alone(found, "effect", X)
+            return self._alone(differences(model, X, ends[:, None], starts[:, None]), "effect", X)
         given = model.doses if doses is None else doses
         own = dose_table(given, n_units, n_components=width)
         shown = own if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
-        check_doses(shown.ravel(), model.support)
+        check_doses(shown, model.support)
         return UnitInference(
             differences(model, X, own, starts[:, None]),
             shown=partial(model._frame, doses=shown, X=X),
@@ -194,7 +192,7 @@ class UnitIntervals:
         level = np.asarray(model.dose_response(X, ends.middle[:, None]))[:, 0]
         check_positive(level, ends.middle)
         found = differences(model, X, ends.high[:, None], ends.low[:, None])
-        factors = Doses.of(ends.middle).table[:, ends.place] / (ends.length * level)
+        factors = ends.middle.table[:, ends.place] / (ends.length * level)
         return self._alone(found, "elasticity", X, factors)
 
     def optimal_dose(
@@ -246,7 +244,7 @@ class UnitIntervals:
                 "The 'doses' parameter must be one grid for all units. "
                 f"Got shape {np.shape(given)} instead."
             )
-        grid = np.unique(dose_table(given, 1, n_components=model.n_components)[0])
+        grid = dose_table(given, 1, n_components=model.n_components).distinct
         if not len(grid):
             raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
         check_doses(grid, model.support)

@@ -12,7 +12,6 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.datasets.simulation import Simulation, cell_middles
 from doseforest.doses.curve_effects import dose_table
-from doseforest.doses.dose_values import Doses
 from doseforest.pricing.market import market_draws
 from doseforest.pricing.market.city import City, make_city
 from doseforest.pricing.market.demand import request_probabilities, tastes_of
@@ -248,7 +247,7 @@ class Marketplace:
         array of shape (n_views, n_doses)
             The probabilities.
         """
-        table = Doses.of(dose_table(doses, len(traffic), n_components=self.n_options)).plain
+        table = dose_table(doses, len(traffic), n_components=self.n_options).plain
         requests = self.expected(traffic, policy).requests
         served = service_probabilities(requests, traffic)
         return self.mean(table, traffic.X) * served[:, None]

@@ -13,7 +13,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.baselines import LinearCausalForest
 from doseforest.baselines.baseline_inputs import training_rows, units_of
 from doseforest.doses.curve_effects import CurveEffects, dose_table
-from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
+from doseforest.doses.dose_values import MAX_COMPONENTS
 
 
 class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
@@ -91,7 +91,7 @@ class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
         units = units_of(X, self.n_features_in_)
         table = dose_table(doses, len(units), n_components=self.n_components)
         slopes = np.stack([own.predict(units)[:, 1] for own in self.forests_], axis=1)
-        away = Doses.of(table).table.reshape(*table.shape, -1) - self.mean_dose_
+        away = table.table - self.mean_dose_
         lines = self.level_.predict(units)[:, None] + (away * slopes[:, None, :]).sum(axis=2)
         clipped: FloatArray = np.clip(lines, *self.range_)
         return clipped

@@ -225,15 +225,14 @@ def report_overlap(
         raise ValueError(
             f"The 'weak_below' parameter must be a float in (0, 1). Got {weak_below!r} instead."
         )
-    averager, density, ground = fitted.averager, fitted.overlap, fitted.ground
+    averager, density, grounds = fitted.averager, fitted.overlap, fitted.grounds
     rows, model, axes = fitted.rows, fitted.model, fitted_axes(fitted)
-    grounds = fitted.grounds
     if doses is not None:
-        doses = check_doses(dose_table(doses, 1, "doses", model.n_components)[0], model.support)
-    elif model.n_components > 1:
-        doses = model.doses
+        asked = check_doses(dose_table(doses, 1, "doses", model.n_components)[0], model.support)
     else:
-        doses = np.union1d(model.doses, ground.masses)
+        grid = Doses.of(model.doses)
+        asked = grid if grid.joint else Doses(np.union1d(grid, grounds[0].masses))
+    doses = asked.values
     X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
     own = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
@@ -251,12 +250,12 @@ def report_overlap(
     labels = [feature_label(rows.names, int(k)) for k in rows.treatment_columns]
     return OverlapReport(
         n_rows=rows.n_rows,
-        doses=Doses.of(doses).plain,
+        doses=asked.plain,
         components=axes.labels,
         arms=axes.arms,
         masses=masses,
         continuous=any(part.continuous for part in grounds),
-        supported=supported_shares(density, X, doses, ground, sample),
+        supported=supported_shares(density, X, doses, grounds, sample),
         kernel_sample=effective_sample(rows.dose, doses, *smoother, own),
         weighted_sample=effective_sample(rows.dose, doses, *smoother, own * chosen.r),
         density_quantiles=weighted_quantiles(on_doses, sample),
