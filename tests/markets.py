@@ -16,7 +16,7 @@ class KnownCurves(CurveEffects):
 
     def dose_response(self, X, doses=None):
         X = np.asarray(X)
-        table = dose_table(DISCOUNTS if doses is None else doses, len(X))
+        table = dose_table(DISCOUNTS if doses is None else doses, len(X)).values
         usual, taste = X[:, :1], X[:, 1:2]
         return usual + 0.7 * (1 - usual) * (1 - np.exp(-taste * table))
 

@@ -77,7 +77,7 @@ class VariantCurves(CurveEffects):
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Curves of units, shape (n_units, n_doses)."""
-        table = dose_table(doses, len(X))
+        table = dose_table(doses, len(X)).values
         asked = table if each_its_own(doses) else table[0]
         correct = self.corrected.correction
         return correct.curves(self.corrected.outcome, X, X, asked, 1)

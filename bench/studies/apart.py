@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from doseforest import GeneralizedCausalForest
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import CurveEffects, dose_table
-from doseforest.doses.dose_values import Doses
 
 
 class ApartForests(CurveEffects, BaseEstimator):  # type: ignore[misc]
@@ -44,7 +43,7 @@ class ApartForests(CurveEffects, BaseEstimator):  # type: ignore[misc]
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """Sum of both curves, up to a level that effects do not see."""
-        table = Doses.of(dose_table(doses, len(X), n_components=2)).table
+        table = dose_table(doses, len(X), n_components=2).table
         total = np.zeros(table.shape[:2])
         for own, forest in enumerate(self.forests_):
             joined = np.column_stack([X, np.full(len(X), self.middle_[1 - own])])

@@ -90,7 +90,7 @@ class ToyCurves:
 
     def dose_response(self, X: Any, doses: Any) -> FloatArray:
         """A wave that each unit's first feature moves."""
-        curves: FloatArray = np.sin(dose_table(doses, len(X)) + X[:, :1])
+        curves: FloatArray = np.sin(dose_table(doses, len(X)).values + X[:, :1])
         return curves
 
 

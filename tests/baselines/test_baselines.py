@@ -300,10 +300,10 @@ def test_random_forests_have_their_known_errors_on_the_published_designs():
 
 
 def test_doses_are_a_grid_or_a_row_for_each_unit():
-    assert dose_table(3, 2).tolist() == [[3.0], [3.0]]
-    assert dose_table([1, 2], 2).tolist() == [[1.0, 2.0], [1.0, 2.0]]
-    assert dose_table([[1], [2]], 2).tolist() == [[1.0], [2.0]]
-    assert unit_doses([1, 2], 2).tolist() == [1.0, 2.0]
+    assert dose_table(3, 2).values.tolist() == [[3.0], [3.0]]
+    assert dose_table([1, 2], 2).values.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    assert dose_table([[1], [2]], 2).values.tolist() == [[1.0], [2.0]]
+    assert unit_doses([1, 2], 2).values.tolist() == [1.0, 2.0]
     assert dose_table([1.0], 0).shape == (0, 1)
 
 

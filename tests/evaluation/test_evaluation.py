@@ -27,7 +27,7 @@ class Truth(CurveEffects):
         self.shift = shift
 
     def dose_response(self, X, doses):
-        return self.simulation.mean(doses, X) + self.shift(dose_table(doses, len(X)), X)
+        return self.simulation.mean(doses, X) + self.shift(dose_table(doses, len(X)).values, X)
 
 
 @pytest.fixture(params=sorted(DESIGNS), name="simulation")

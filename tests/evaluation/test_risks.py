@@ -29,7 +29,7 @@ class Curves:
         self.function = function
 
     def dose_response(self, X, doses):
-        return self.function(np.asarray(X), dose_table(doses, len(X)))
+        return self.function(np.asarray(X), dose_table(doses, len(X)).values)
 
 
 class Trial:

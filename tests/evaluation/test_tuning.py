@@ -32,7 +32,7 @@ class Line(CurveEffects, BaseEstimator):
         return self
 
     def dose_response(self, X, doses=None):
-        table = dose_table(doses, len(X))
+        table = dose_table(doses, len(X)).values
         return self.slope * table + self.wiggle * np.sin(50 * table)
 
 
