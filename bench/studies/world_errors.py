@@ -25,6 +25,7 @@ PEERS = ("gaussian_process", "lightgbm", "lightgbm_tuned", "catboost", "random_f
 TABLE = ("doseforest", *PEERS)
 OPTIONAL = ("catboost",)  # in no extra of the package: rows of them are worth having, not needed
 MOST_RATIO = 1.02
+KINDS = ("other row", "peer")
 NOTE = (
     f"Root mean square error of theta(t, x) = mu(t, x) - mu(lowest dose, x) on {N_NEW_UNITS} new "
     "units and 20 doses: means over draws, standard error in brackets. All methods have their "
@@ -32,9 +33,12 @@ NOTE = (
     "of categories, doseforest, LightGBM and CatBoost take them as such; others have indicators."
 )
 RATIO_NOTE = (
-    "Mean error of doseforest over that of the best other row by its mean, with a 95 % interval "
-    "from the paired draws. The best row is chosen on the same draws, which favours it."
+    "Mean error of doseforest over that of the best other row by its mean, and of the best peer, "
+    "which parts of doseforest are not; 95 % intervals from the paired draws. The best row is "
+    "chosen on the same draws, which favours it."
 )
+
+Best = tuple[str, Estimate]  # a row, and the ratio of ours to it
 
 
 def tasks(request: Request) -> list[Task]:
@@ -56,13 +60,15 @@ def report(records: list[Record], request: Request) -> Report:
     scores, size = Scores(records), request.n or SIZE
     designs = [own for own in request.designs or COLUMNS if scores.rows_of(own, size)]
     ratios = {own: ratio_to_best(scores, own, size) for own in designs}
+    peers = {own: ratio_to_best(scores, own, size, without=(OURS, *PARTS)) for own in designs}
     parts = [
         f"{NOTE} {size:,} units to learn from.{absent_sentence(request)}",
         error_table(scores, designs, size),
         "## The best other row",
         RATIO_NOTE,
-        ratio_table(ratios),
-        *mean_sentences(ratios),
+        ratio_table(ratios, peers),
+        *mean_sentences(ratios, "best other row"),
+        *mean_sentences(peers, "best peer"),
     ]
     bars = [near_the_best(design, ratios.get(design)) for design in request.designs or COLUMNS]
     return Report("Worlds that are not ours", parts, bars, records)
@@ -123,16 +129,18 @@ def seconds_cell(scores: Scores, row: str) -> str:
 
 
 def ratio_to_best(
-    scores: Scores, design: str, size: int, number: str = "rms"
-) -> tuple[str, Estimate] | None:
+    scores: Scores,
+    design: str,
+    size: int,
+    number: str = "rms",
+    *,
+    without: Sequence[str] = (OURS,),
+) -> Best | None:
     """The best other row by its mean over the draws of ours, and the ratio of ours to it."""
     ours = scores.by_seed(design, size, OURS, number)
-    others = {
-        row: found
-        for row in scores.rows_of(design, size)
-        if row != OURS
-        and (found := scores.by_seed(design, size, row, number)).keys() >= ours.keys()
-    }
+    rows = [row for row in scores.rows_of(design, size) if row not in without]
+    found = {row: scores.by_seed(design, size, row, number) for row in rows}
+    others = {row: own for row, own in found.items() if own.keys() >= ours.keys()}
     if len(ours) < 2 or not others:
         return None
     means = {row: np.mean([own[seed] for seed in ours]) for row, own in others.items()}
@@ -157,17 +165,26 @@ def ratio_of_means(first: Sequence[float], second: Sequence[float]) -> Estimate:
     return Estimate(ratio, error, degrees=len(left) - 1)
 
 
-def ratio_table(ratios: Mapping[str, tuple[str, Estimate] | None]) -> str:
+def ratio_table(ratios: Mapping[str, Best | None], peers: Mapping[str, Best | None]) -> str:
+    """Designs by the best other row and the best peer, each with the ratio of ours to it."""
     lines = [
-        [design, best[0], digits(best[1].value), interval_text(best[1])]
+        [design, *best_cells(best), *best_cells(peers[design])]
         for design, best in ratios.items()
         if best is not None
     ]
-    header = ["", "best other row", "ratio", "95 % interval"]
+    header = ["", *(f"best {what}{part}" for what in KINDS for part in ("", ": ratio"))]
     return markdown_table(header, lines) if lines else "Two draws of ours and of another row first."
 
 
-def mean_sentences(ratios: Mapping[str, tuple[str, Estimate] | None]) -> list[str]:
+def best_cells(best: Best | None) -> list[str]:
+    """A row, and the ratio to it with its interval."""
+    if best is None:
+        return [MISSING, MISSING]
+    row, ratio = best
+    return [row, f"{digits(ratio.value)} {interval_text(ratio)}"]
+
+
+def mean_sentences(ratios: Mapping[str, Best | None], what: str) -> list[str]:
     """Geometric means of the ratios, of the worlds and of the designs of the accuracy study."""
     groups = {"the worlds": WORLDS, "the designs of the accuracy study": FAMILIAR}
     texts = []
@@ -175,7 +192,7 @@ def mean_sentences(ratios: Mapping[str, tuple[str, Estimate] | None]) -> list[st
         own = [best[1].value for design in members if (best := ratios.get(design)) is not None]
         if own:
             mean = digits(geometric_mean(np.array(own)))
-            texts.append(f"Geometric mean of the ratios over {len(own)} of {name}: {mean}.")
+            texts.append(f"Ratio to the {what}, geometric mean over {len(own)} of {name}: {mean}.")
     return texts
 
 
@@ -188,7 +205,7 @@ def geometric_mean(values: np.ndarray) -> float:
     return float(np.exp(np.log(values).mean()))
 
 
-def near_the_best(design: str, best: tuple[str, Estimate] | None) -> Verdict:
+def near_the_best(design: str, best: Best | None) -> Verdict:
     claim = f"{design}: at most {MOST_RATIO - 1:.0%} worse than the best other row"
     if best is None:
         return Verdict(None, claim)

@@ -72,6 +72,14 @@ def test_ours_is_compared_with_the_best_row_by_its_mean():
     assert ratio.value == 1.0
 
 
+def test_parts_of_ours_are_rows_but_no_peers():
+    errors = {OURS: [1.0, 1.0], OUTCOME: [0.8, 0.8], "LightGBM": [2.0, 2.0]}
+    report = world_errors.report(records(**errors), Request(designs=("purchases",)))
+    line = next(own for own in report.parts[4].splitlines() if "purchases" in own)
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    assert cells == ["purchases", OUTCOME, "1.25 [1.25, 1.25]", "LightGBM", "0.500 [0.500, 0.500]"]
+
+
 def test_rows_that_lack_draws_of_ours_are_no_best_row():
     scores = Scores(records(**{OURS: [1.0, 1.0], "one": [0.1], OUTCOME: [1.0, 1.2]}))
     assert ratio_to_best(scores, "purchases", 1000)[0] == OUTCOME
@@ -85,7 +93,9 @@ def test_the_bar_is_two_per_cent(ours, holds):
         Request(designs=("purchases",)),
     )
     assert [own.holds for own in report.verdicts] == [holds]
-    assert "Geometric mean of the ratios over 1 of the worlds" in report.parts[-1]
+    ratio = np.mean(ours)
+    said = f"Ratio to the best peer, geometric mean over 1 of the worlds: {ratio:.2f}."
+    assert report.parts[-1] == said
 
 
 def test_indicators_stand_for_codes_that_fit_has_seen():
