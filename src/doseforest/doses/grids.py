@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.data.checks import LARGEST_VALUE, as_numbers
-from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.dose_values import Doses, dose_text, is_checked
 
 FEW_LEVELS = 20  # a dose with at most this many distinct values is a set of levels
 CENTRAL_TAIL = 0.01  # beyond these quantiles a curve is a guess from a handful of rows
@@ -152,6 +152,18 @@ def as_doses(values: Any, name: str = "doses") -> FloatArray:
             f"Got {doses[row]} in row {row} instead."
         )
     return doses
+
+
+def given_doses(values: Any, name: str = "doses") -> Doses:
+    """Doses of numbers, or of a table with a row of components for each.
+
+    >>> given_doses([1, 2]).shape, given_doses([[1, 2]]).n_components
+    ((2,), 2)
+    """
+    if is_checked(values):
+        return Doses.of(values)
+    numbers = as_numbers(values, name).astype(np.float64)
+    return Doses.of_table(numbers) if numbers.ndim == 2 else Doses(numbers)
 
 
 def check_count(value: Any, least: int, name: str) -> None:

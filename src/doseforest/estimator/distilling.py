@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.base.machine import thread_count
 from doseforest.base.seeds import Purpose, derive
 from doseforest.data.categories import learn_categories
@@ -27,7 +27,7 @@ MAX_BINS = 64
 def distill(
     model: EffectForest,
     X: FloatArray,
-    grid: DoseArray,
+    grid: Doses,
     *,
     weights: FloatArray | None = None,
     n_trees: int,
@@ -38,7 +38,7 @@ def distill(
     """Grow a forest on the curves of some units and measure what it loses, out of bag."""
     grid = _whole_grid(model, grid)
     small = distill_curves(
-        model.curves(X, grid),
+        model.curves(X, grid.values),
         X,
         grid,
         baseline=model.baseline,
@@ -55,7 +55,7 @@ def distill(
 def distill_curves(
     curves: FloatArray,
     X: Any,
-    grid: DoseArray,
+    grid: Doses,
     *,
     baseline: Any,
     categorical_features: Any = None,
@@ -86,7 +86,7 @@ def distill_curves(
         seed=settings.seed,
         n_threads=settings.n_threads,
     )
-    grown = grow_forest(rows, curves, settings, doses=None if Doses.of(grid).joint else grid)
+    grown = grow_forest(rows, curves, settings, doses=None if grid.joint else grid.values)
     exact = _effects(curves, grid, baseline)
     lost = _effects(grown.predict_oob(table), grid, baseline) - exact
     return DistilledForest(
@@ -94,7 +94,7 @@ def distill_curves(
         baseline=baseline,
         error=float(np.sqrt(np.average((lost**2).mean(axis=1), weights=weights))),
         spread=float(exact.std()),
-        grid=grid if Doses.of(grid).joint else None,
+        grid=grid.values if grid.joint else None,
     )
 
 
@@ -104,18 +104,16 @@ def with_features_of(model: EffectForest, small: DistilledForest) -> DistilledFo
     return replace(small, forest=forest)
 
 
-def _whole_grid(model: EffectForest, grid: DoseArray) -> DoseArray:
+def _whole_grid(model: EffectForest, grid: Doses) -> Doses:
     """A grid with the baseline, out to the ends of the support; arms keep their own doses."""
-    whole: DoseArray = np.unique(np.append(grid, model.baseline))
-    axes = [np.unique(column) for column in Doses.of(whole).columns]
+    whole = Doses(np.append(grid, model.baseline)).distinct
+    axes = [np.unique(column) for column in whole.columns]
     if len(whole) < np.prod([len(axis) for axis in axes]):
         return whole
     ends = [[own.low, own.high] for own in model.ranges]
-    return Doses.product(
-        [np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)]
-    ).values
+    return Doses.product([np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)])
 
 
-def _effects(curves: FloatArray, grid: DoseArray, baseline: Any) -> FloatArray:
+def _effects(curves: FloatArray, grid: Doses, baseline: Any) -> FloatArray:
     """Curves on the grid less their value at the baseline."""
     return curves - curves[:, [int(np.argmax(grid == baseline))]]

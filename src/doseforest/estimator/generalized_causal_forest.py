@@ -686,7 +686,7 @@ class GeneralizedCausalForest(
         small: DistilledForest = late("doseforest.estimator.distilling:distill")(
             self.model_,
             rows.X,
-            plan.grid,
+            Doses(plan.grid),
             weights=rows.weights,
             n_trees=n_trees,
             min_node_size=min_node_size,

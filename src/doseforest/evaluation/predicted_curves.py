@@ -8,6 +8,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.dose_values import Doses
+from doseforest.doses.grids import given_doses
 
 BLOCK_ROWS = 100_000  # so that models need not answer for a million units at once
 
@@ -38,8 +39,7 @@ def predicted_curves(model: Any, X: Any, doses: Any) -> FloatArray:
         return _checked(model.astype(np.float64), (n_units, len(grid)))
     within = getattr(model, "support_", getattr(model, "support", None))
     if within is not None:
-        own = Doses.of_table(grid if grid.ndim == 2 else grid[:, None]).values
-        grid = Doses.of(within.clip(own)).plain
+        grid = Doses.of(within.clip(given_doses(grid).values)).plain
     parts = []
     for start in range(0, n_units, BLOCK_ROWS):
         units = X[start : start + BLOCK_ROWS]

@@ -10,6 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.data import checks
 from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.grids import given_doses
 from doseforest.estimator.averages.average_curves import centred_influence
 from doseforest.estimator.chosen_bandwidths import choose_bandwidth
 from doseforest.estimator.fit_plan import dose_kernel
@@ -34,7 +35,7 @@ class HeldOutScores:
 
 def scores_by_propensity(
     forest: Any,
-    doses: DoseArray,
+    doses: Doses,
     X: Any,
     y: Any,
     treatment: Any,
@@ -44,18 +45,17 @@ def scores_by_propensity(
     groups: Any = None,
 ) -> HeldOutScores:
     """Scores of an experiment: predictions plus residuals at the doses given, over propensities."""
-    predicted = np.asarray(forest.dose_response(X, Doses.of(doses).plain), np.float64)
+    predicted = np.asarray(forest.dose_response(X, doses.plain), np.float64)
     n_rows = len(predicted)
     outcome = checks.checked_columns(y, "y", n_rows, 1)[:, 0].astype(np.float64)
-    width = Doses.of(doses).n_components
+    width = doses.n_components
     table = checks.checked_columns(treatment, "treatment", n_rows, width).astype(np.float64)
     if table.shape[1] != width:
         raise ValueError(
             f"The 'treatment' parameter must have {width} components, as the doses of the policy. "
             f"Got {table.shape[1]} instead."
         )
-    given = Doses.of_table(table).values
-    at_dose = given[:, None] == doses[None, :]
+    at_dose = Doses.of_table(table)[:, None] == doses
     chance = _checked_propensity(propensity, at_dose)
     place = at_dose.argmax(axis=1)
     every = np.arange(n_rows)
@@ -126,11 +126,9 @@ def scores_by_nuisances(
     return HeldOutScores(predicted, predicted + mean + said, rows.weights, rows.ids, kept)
 
 
-def check_seen(doses: DoseArray, needed: Array, treatment: Any) -> None:
+def check_seen(doses: Doses, needed: Array, treatment: Any) -> None:
     """Raise ValueError where a policy gives a dose that no row of an experiment had."""
-    table = checks.as_numbers(treatment, "treatment").astype(np.float64)
-    given = Doses.of_table(table).values if table.ndim == 2 else table
-    missing = doses[needed & ~np.isin(doses, given)]
+    missing = doses[needed & ~np.isin(doses, given_doses(treatment, "treatment"))]
     if len(missing):
         raise ValueError(
             "The 'treatment' parameter must hold every dose that the policy gives, for residuals "

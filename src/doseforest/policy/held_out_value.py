@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.late import late
 from doseforest.doses.curve_effects import one_dose, unit_doses
@@ -193,7 +193,7 @@ def policy_value(
     chances = _spread(chances, given, doses)
     shared = {"sample_weight": sample_weight, "groups": groups}
     if propensity is None:
-        found = scores_by_nuisances(own, doses, X, y, treatment, **shared)
+        found = scores_by_nuisances(own, doses.values, X, y, treatment, **shared)
     else:
         known = np.asarray(propensity)
         known = _spread(known, given, doses) if known.ndim == 2 else known
@@ -215,13 +215,14 @@ def _summed(
     worth: AmountRule,
     price: AmountRule | None,
     units: CheckedUnits,
-    doses: DoseArray,
+    doses: Doses,
     chances: FloatArray,
     start: int,
 ) -> PolicyValue:
     """Means over rows of what rules make of predictions and scores at the policy's doses."""
     shape, kept = chances.shape, found.kept
-    lines = [worth.line(units, doses)] + ([] if price is None else [price.line(units, doses)])
+    rules = [worth] if price is None else [worth, price]
+    lines = [rule.line(units, doses.values) for rule in rules]
     mixed: list[FloatArray] = []
     for responses in (found.predicted, found.scores):
         for line in lines:
@@ -249,7 +250,7 @@ def _summed(
     )
     return PolicyValue(
         n_units=len(table) if found.weights is None else int(np.count_nonzero(found.weights)),
-        baseline=doses[start],
+        baseline=doses[start].element,
         value=value.value,
         standard_error=value.standard_error,
         predicted_value=float(sums.values[0]),
@@ -276,25 +277,25 @@ def _forest_of(policy: Any, forest: Any, propensity: Any) -> Any:
     return own
 
 
-def _given_doses(policy: Any, X: Any, context: Any) -> tuple[DoseArray, FloatArray]:
+def _given_doses(policy: Any, X: Any, context: Any) -> tuple[Doses, FloatArray]:
     """Doses, and the probability with which each row would be given each, (n_rows, n_doses)."""
     if hasattr(policy, "propensities"):
-        return policy.doses, policy.propensities(X, context)
+        return Doses.of(policy.doses), policy.propensities(X, context)
     width = np.shape(policy)[1] if np.ndim(policy) == 2 else 1
     doses, places = np.unique(unit_doses(policy, len(X), "policy", width), return_inverse=True)
-    return doses, np.eye(len(doses))[places]
+    return Doses(doses), np.eye(len(doses))[places]
 
 
-def _with_baseline(doses: DoseArray, baseline: Any) -> tuple[DoseArray, int]:
+def _with_baseline(doses: Doses, baseline: Any) -> tuple[Doses, int]:
     """The doses with the baseline among them, ascending, and its place."""
     if baseline is None:
         return doses, 0
-    one = one_dose(baseline, "baseline", Doses.of(doses).n_components)
-    every: DoseArray = np.unique(np.append(doses, one))
+    one = one_dose(baseline, "baseline", doses.n_components)
+    every = Doses(np.append(doses, one)).distinct
     return every, place_of(one, every, "baseline")
 
 
-def _spread(table: FloatArray, given: DoseArray, doses: DoseArray) -> FloatArray:
+def _spread(table: FloatArray, given: Doses, doses: Doses) -> FloatArray:
     """Columns of some doses among those of all, zeros for the others."""
     if len(given) == len(doses) or table.shape[1] != len(given):
         return table

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import Array, FloatArray, IntArray
 from doseforest.data.checks import LARGEST_VALUE, as_labels, as_numbers, missing_marks
 from doseforest.doses.dose_values import Doses
+from doseforest.doses.grids import given_doses
 from doseforest.policy.problem import BLOCK_ENTRIES, DoseProblem, Limit
 from doseforest.policy.risk import checked_risk
 
@@ -45,7 +46,7 @@ def checked_problem(
                 "The 'allowed', 'min_dose' and 'max_dose' parameters must leave every unit a dose. "
                 f"Got none for unit {stuck[0]} ({len(stuck)} such units) instead."
             )
-    return DoseProblem(values, costs, own_doses, marks, ())
+    return DoseProblem(values, costs, own_doses.values, marks, ())
 
 
 def _value_matrix(value: Any, n_units: int | None) -> Array:
@@ -132,13 +133,9 @@ def _check_not_negative(matrix: Array, name: str, unless: str = "") -> None:
         )
 
 
-def _doses(doses: Any, n_doses: int) -> DoseArray:
-    if doses is None:
-        return np.arange(n_doses, dtype=np.float64)
-    own = doses if Doses.of(doses).joint else as_numbers(doses, "doses").astype(np.float64)
-    if own.ndim == 2 and len(own) == n_doses and not Doses.of(own).joint:
-        own = Doses.of_table(own).values
-    if own.shape != (n_doses,) or not np.isfinite(Doses.of(own).table).all():
+def _doses(doses: Any, n_doses: int) -> Doses:
+    own = given_doses(np.arange(n_doses) if doses is None else doses)
+    if own.shape != (n_doses,) or not np.isfinite(own.table).all():
         raise ValueError(
             f"The 'doses' parameter must be {n_doses} finite doses, one per column of 'value'. "
             f"Got {doses!r} instead."
@@ -160,7 +157,7 @@ def _allowed(allowed: Any, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
 
 def _within(
     marks: NDArray[np.bool_] | None,
-    doses: DoseArray,
+    doses: Doses,
     end: Any,
     name: str,
     shape: tuple[int, ...],
@@ -169,7 +166,7 @@ def _within(
     if end is None:
         return marks
     ends = as_numbers(end, name).astype(np.float64)
-    table = Doses.of(doses).table
+    table = doses.table
     wide = table.shape[1]
     if ends.ndim < 2 and ends.shape != (wide,) and wide == 1 and ends.size in (1, shape[0]):
         ends = ends.reshape(-1, 1)

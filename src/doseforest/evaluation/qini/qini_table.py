@@ -12,7 +12,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.late import late
 from doseforest.base.text_tables import text_table
 from doseforest.data.checks import checked_columns
-from doseforest.doses.dose_values import MAX_COMPONENTS, Doses, dose_text
+from doseforest.doses.dose_values import MAX_COMPONENTS, dose_text
 from doseforest.doses.grids import FEW_LEVELS
 from doseforest.evaluation.dose_scores import DoseScores
 from doseforest.evaluation.predicted_curves import predicted_curves
@@ -127,7 +127,7 @@ class QiniTable:
         return axes
 
     def __str__(self) -> str:
-        header = ["Qini score", *(dose_text(vectors_of(d), 4) for d in self.doses), "mean"]
+        header = ["Qini score", *(dose_text(d, 4) for d in self.doses), "mean"]
         lines = [[name, *(_with_interval(e) for e in self._row(name))] for name in self.models]
         others = [name for name in self.models if name != self.best]
         paired = [
@@ -274,11 +274,6 @@ def asked_doses(doses: Any, treatment: Any, n_rows: int, baseline: Any) -> Float
             f"The 'doses' parameter must hold a dose beside the baseline. Got {doses!r} instead."
         )
     return kept[:, 0] if columns.shape[1] == 1 else kept
-
-
-def vectors_of(dose: Any) -> Any:
-    """A dose as texts want it: a number, or a record of components."""
-    return float(dose) if np.ndim(dose) == 0 else Doses.of_table(np.asarray(dose)[None]).values[0]
 
 
 def _plain(dose: Any) -> Any:

@@ -159,10 +159,11 @@ class BestDoses:
         low, high : arrays of shape (n_units,)
             The doses.
         """
-        if Doses.of(self.doses).joint:
+        n_components = Doses.of(self.doses).n_components
+        if n_components > 1:
             raise ValueError(
-                "The doses must have one component for an interval. Got "
-                f"{Doses.of(self.doses).n_components} instead: see 'plausible'."
+                f"The doses must have one component for an interval. Got {n_components} instead: "
+                "see 'plausible'."
             )
         low = self.doses[np.argmax(self.plausible, axis=1)]
         high = self.doses[::-1][np.argmax(self.plausible[:, ::-1], axis=1)]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray
-from doseforest.data.checks import LARGEST_VALUE, as_numbers
+from doseforest.data.checks import LARGEST_VALUE
 from doseforest.doses.curve_effects import one_dose
 from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.grids import given_doses
 from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 LONGEST_NAME = 40  # characters of a component's
@@ -20,33 +21,28 @@ LONGEST_NAME = 40  # characters of a component's
 Limit = float | str | tuple[float, ...] | None  # of all units, or the column of each unit's own
 
 
-def checked_doses(doses: Any, name: str = "doses") -> DoseArray:
+def checked_doses(doses: Any, name: str = "doses") -> Doses:
     """Ascending, distinct, finite doses: numbers, or rows of components.
 
-    >>> checked_doses([0, 5, 10])
+    >>> checked_doses([0, 5, 10]).plain
     array([ 0.,  5., 10.])
     """
-    own = doses if Doses.of(doses).joint else as_numbers(doses, name).astype(np.float64)
-    own = (
-        Doses.of_table(own).values
-        if not Doses.of(own).joint and own.ndim == 2 and own.shape[1] > 1
-        else own
-    )
-    fits = own.ndim == 1 and len(own) > 0
-    if not fits or not (np.abs(Doses.of(own).plain) <= LARGEST_VALUE).all():
+    own = given_doses(doses, name)
+    fits = len(own.shape) == 1 and len(own) > 0
+    if not fits or not (np.abs(own.table) <= LARGEST_VALUE).all():
         raise ValueError(
             f"The {name!r} parameter must be one or more finite doses. Got {doses!r} instead."
         )
-    if not np.array_equal(np.unique(own), own):
+    if not np.array_equal(own.distinct, own):
         raise ValueError(
             f"The {name!r} parameter must be ascending and distinct. Got {doses!r} instead."
         )
     return own
 
 
-def place_of(dose: Any, doses: DoseArray, name: str) -> int:
+def place_of(dose: Any, doses: Doses, name: str) -> int:
     """Place of one dose among those of a policy, or ValueError."""
-    own = one_dose(dose, name, Doses.of(doses).n_components)
+    own = one_dose(dose, name, doses.n_components)
     found = np.flatnonzero(doses == own)
     if not len(found):
         raise ValueError(
@@ -57,7 +53,7 @@ def place_of(dose: Any, doses: DoseArray, name: str) -> int:
     return int(found[0])
 
 
-def checked_components(names: Any, doses: DoseArray) -> tuple[str, ...] | None:
+def checked_components(names: Any, doses: Doses) -> tuple[str, ...] | None:
     """Names of the components of doses, "0", "1" and so on by default; None of plain doses.
 
     They become keys of answers and parts of columns' names, and ``express=0,premium=5`` is a dose.
@@ -66,7 +62,7 @@ def checked_components(names: Any, doses: DoseArray) -> tuple[str, ...] | None:
     >>> checked_components(["express", "premium"], pairs), checked_components(None, pairs)
     (('express', 'premium'), ('0', '1'))
     """
-    width = Doses.of(doses).n_components
+    width = doses.n_components
     if names is None:
         return None if width == 1 else tuple(map(str, range(width)))
     listed = isinstance(names, Sequence) and not isinstance(names, str)
@@ -89,9 +85,9 @@ def _is_name(name: Any) -> bool:
     return name.isprintable() and name == name.strip() and not set("=,") & set(name)
 
 
-def checked_limit(limit: Any, name: str, doses: DoseArray) -> Limit:
+def checked_limit(limit: Any, name: str, doses: Doses) -> Limit:
     """A least or largest dose: a number, one for each component, or the name of a column."""
-    width = Doses.of(doses).n_components
+    width = doses.n_components
     if limit is None or (isinstance(limit, str) and limit and width == 1):
         return limit
     if isinstance(limit, Real) and not isinstance(limit, bool):

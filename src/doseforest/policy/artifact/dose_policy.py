@@ -152,7 +152,7 @@ class DosePolicy:
             "errors": with_features_of_forest(errors, "errors", served),
             "risk": checked_risk(self.risk),
             "forest": served,
-            "doses": doses,
+            "doses": doses.values,
             "components": checked_components(self.components, doses),
             "value": checked_rule(self.value, "value"),
             "cost": None if self.cost is None else checked_rule(self.cost, "cost"),
@@ -160,7 +160,7 @@ class DosePolicy:
             "budget_price": _price(self.budget_price),
             "min_dose": checked_limit(self.min_dose, "min_dose", doses),
             "max_dose": checked_limit(self.max_dose, "max_dose", doses),
-            "baseline": doses[place],
+            "baseline": doses[place].element,
             "baseline_place": place,
         }
         for name, value in normal.items():

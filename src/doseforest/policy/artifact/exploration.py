@@ -69,11 +69,9 @@ class ConstantPolicy(_Saved):
     doses: DoseArray = field(init=False)  # (1,)
 
     def __post_init__(self) -> None:
-        doses = checked_doses(
-            [self.dose] if not isinstance(self.dose, np.void) else np.array([self.dose]), "dose"
-        )
-        object.__setattr__(self, "doses", doses)
-        object.__setattr__(self, "dose", doses[0])
+        doses = checked_doses(np.asarray(self.dose)[None], "dose")
+        object.__setattr__(self, "doses", doses.values)
+        object.__setattr__(self, "dose", doses[0].element)
         object.__setattr__(self, "components", checked_components(self.components, doses))
 
     @property
@@ -168,7 +166,7 @@ class ExplorationPolicy(_Saved):
         doses = checked_doses(self.doses)
         _check_text(self.key, "key", "the name of a column")
         _check_text(self.salt, "salt", "text of the experiment's own, such as its name")
-        object.__setattr__(self, "doses", doses)
+        object.__setattr__(self, "doses", doses.values)
         object.__setattr__(self, "components", checked_components(self.components, doses))
         given = np.full(len(doses), 1 / len(doses))
         if self.probabilities is not None:

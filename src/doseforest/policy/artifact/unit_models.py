@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray
 from doseforest.data.checks import as_numbers
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.policy.artifact.dose_limits import checked_doses
@@ -78,7 +78,7 @@ def unit_table(
         table,
         X,
         grid,
-        baseline=grid[0],
+        baseline=grid[0].element,
         categorical_features=categorical_features,
         n_trees=TABLE_TREES,
         min_node_size=TABLE_NODE_SIZE,
@@ -94,10 +94,10 @@ def support_forest(forest: Any, doses: Any) -> DistilledForest:
     fitted = forest._fitted
     rows, model = fitted.rows, fitted.model
     small = distill_curves(
-        fitted.supported(rows.X, grid).astype(np.float64),
+        fitted.supported(rows.X, grid.values).astype(np.float64),
         rows.X,
         grid,
-        baseline=grid[0],
+        baseline=grid[0].element,
         categorical_features=list(model.categories),
         weights=rows.weights,
         n_trees=SUPPORT_TREES,
@@ -108,7 +108,7 @@ def support_forest(forest: Any, doses: Any) -> DistilledForest:
     return with_features_of(model, small)
 
 
-def checked_support(support: Any, forest: Any, doses: DoseArray) -> DistilledForest | None:
+def checked_support(support: Any, forest: Any, doses: Doses) -> DistilledForest | None:
     """The model of support that a policy keeps, of what a user gave for it."""
     if isinstance(support, str) and support == "auto":
         support = forest if hasattr(forest, "supported") else None
@@ -119,12 +119,12 @@ def checked_support(support: Any, forest: Any, doses: DoseArray) -> DistilledFor
     return _checked_table(support, "support", doses)
 
 
-def checked_errors(errors: Any, doses: DoseArray) -> DistilledForest | None:
+def checked_errors(errors: Any, doses: Doses) -> DistilledForest | None:
     """The model of standard errors that a policy keeps."""
     return None if errors is None else _checked_table(errors, "errors", doses)
 
 
-def _checked_table(table: Any, name: str, doses: DoseArray) -> DistilledForest:
+def _checked_table(table: Any, name: str, doses: Doses) -> DistilledForest:
     if not isinstance(table, DistilledForest):
         fitted = ", a fitted GeneralizedCausalForest, 'auto'" if name == "support" else ""
         raise TypeError(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.policy.artifact.unit_columns import CheckedUnits
 
 MOST_TERMS = 100  # of a total, in a file
@@ -320,7 +320,7 @@ def checked_rule(rule: Any, name: str) -> AmountRule:
     return rule
 
 
-def check_components(rule: AmountRule, doses: DoseArray) -> None:
+def check_components(rule: AmountRule, doses: AnyDoses) -> None:
     """Raise ValueError where a rule looks at a component that doses do not have."""
     place, width = rule.highest_component(), Doses.of(doses).n_components
     if place >= width:

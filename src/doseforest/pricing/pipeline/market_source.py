@@ -105,7 +105,7 @@ class MarketPolicy:
         """Discounts of views, (n_views,) or (n_views, 2)."""
         frame = view_frame(X)
         dose = self.policy.decide(frame[list(self.features)], frame).dose
-        found: FloatArray = Doses.of(dose).table if Doses.of(dose).joint else dose
+        found: FloatArray = Doses.of(dose).plain
         return found
 
     def paced(

@@ -10,6 +10,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.plain_json import write_json
 from doseforest.doses.dose_values import Doses
+from doseforest.doses.grids import given_doses
 from doseforest.evaluation.predicted_curves import predicted_curves
 from doseforest.policy import Plan, budget_path, optimize_doses
 from doseforest.policy.artifact.unit_columns import CheckedUnits
@@ -108,8 +109,7 @@ def _costs(
     rule = cost_rule(shares, config)
     columns = {name: units[name].to_numpy() for name in rule.columns()}
     own = CheckedUnits(len(units), columns, np.zeros(len(units), bool))
-    records = doses if doses.ndim == 1 else Doses.of_table(doses).values
-    return np.broadcast_to(rule.line(own, records).at(curves), curves.shape)
+    return np.broadcast_to(rule.line(own, given_doses(doses).values).at(curves), curves.shape)
 
 
 def _supplies(units: Any, curves: FloatArray, config: PipelineConfig) -> dict[str, Any]:
