@@ -26,7 +26,7 @@ class PublishedSplits:
 
     Examples
     --------
-    >>> {own.name: own.n_draws for own in HELD_OUT_DESIGNS.values()}
+    >>> {design.name: design.n_draws for design in HELD_OUT_DESIGNS.values()}
     {'ihdp': 50, 'cadr_ihdp1': 10, 'cadr_ihdp3': 10, 'cadr_synth1': 10}
     """
 
@@ -53,8 +53,8 @@ def _cadr(name: str, n_rows: int) -> PublishedSplits:
 
 
 HELD_OUT_DESIGNS: dict[str, PublishedSplits] = {
-    own.name: own
-    for own in (
+    design.name: design
+    for design in (
         PublishedSplits("ihdp", "Infants with a continuous dose.", 471, N_SPLITS, ihdp_split),
         _cadr("ihdp1", 596),
         _cadr("ihdp3", 596),

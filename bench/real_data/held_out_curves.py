@@ -82,7 +82,7 @@ def cadr_draw(name: str, draw: int) -> HeldOutCurves:
     arrays = read_data(CADR_FILE)
     names = [f"{name}/{draw}/{part}" for part in ("X", "t", "y", "X_test", "response")]
     require_arrays(CADR_FILE, arrays, ("doses", *names))
-    X, dose, y, units, response = (arrays[own] for own in names)
+    X, dose, y, units, response = (arrays[part] for part in names)
     return held_out(
         CADR_FILE,
         f"cadr_{name}",
@@ -103,7 +103,7 @@ def held_out(
     units: tuple[np.ndarray, np.ndarray],
 ) -> HeldOutCurves:
     """Curves from arrays of a file, or ValueError where these do not fit together."""
-    X, dose, y, features, response = (np.asarray(own, np.float64) for own in (*rows, *units))
+    X, dose, y, features, response = (np.asarray(values, np.float64) for values in (*rows, *units))
     grid = np.asarray(doses, np.float64)
     if X.ndim != 2 or grid.ndim != 1 or features.ndim != 2:
         raise ValueError(
@@ -119,7 +119,8 @@ def held_out(
     for what, (values, shape) in wanted.items():
         if values.shape != shape:
             raise ValueError(f"{file} must have {what} of shape {shape}. Got {values.shape}.")
-    for what, values in {**{key: own[0] for key, own in wanted.items()}, "features": X}.items():
+    checked = {what: values for what, (values, _) in wanted.items()}
+    for what, values in {**checked, "features": X}.items():
         if not np.isfinite(values).all():
             raise ValueError(f"{file} must have finite {what}. Got {_first_odd(values)}.")
     if len(grid) < 2 or not (np.diff(grid) > 0).all():
@@ -147,12 +148,11 @@ def published_ihdp() -> dict[str, dict[int, float]]:
     table = read_data(IHDP_RESULTS)
     _require_columns(IHDP_RESULTS, table, ("dataset", "method", "split", "root_mise"))
     rows = table[table["dataset"] == "ihdp"]
-    return {
-        str(method): dict(
-            zip(own["split"].astype(int), own["root_mise"].astype(float), strict=True)
-        )
-        for method, own in rows.groupby("method")
-    }
+    errors = zip(rows["method"], rows["split"], rows["root_mise"], strict=True)
+    by_method: dict[str, dict[int, float]] = {}
+    for method, split, error in errors:
+        by_method.setdefault(str(method), {})[int(split)] = float(error)
+    return by_method
 
 
 def published_cadr(name: str, policy: bool = False) -> dict[str, tuple[float, float]]:

@@ -56,7 +56,7 @@ def tasks(request: Request, *, designs: Sequence[str], measure: str) -> list[Tas
     chosen = [HELD_OUT_DESIGNS[name] for name in request.designs or designs]
     return [
         Task(method, design.name, design.n_rows, split, measure)
-        for split in splits(request, max(own.n_draws for own in chosen))
+        for split in splits(request, max(design.n_draws for design in chosen))
         for design in chosen
         for method in request.methods or available(TABLE)
     ]
@@ -111,7 +111,7 @@ def ihdp_table(scores: Scores, published: Mapping[str, Mapping[int, float]]) -> 
         method: {split: error for split, error in errors.items() if split in seeds}
         for method, errors in published.items()
     }
-    for method in sorted(same, key=lambda own: sum(same[own].values())):
+    for method in sorted(same, key=lambda name: sum(same[name].values())):
         errors = list(same[method].values())
         if errors:
             name = f"{method.upper() if method == GIKS else method}, published"
@@ -142,16 +142,19 @@ def cadr_table(scores: Scores, designs: Sequence[str], number: str) -> str:
     lines = [
         [
             row,
-            *(error_cell(scores, own, HELD_OUT_DESIGNS[own].n_rows, row, number) for own in sets),
+            *(
+                error_cell(scores, design, HELD_OUT_DESIGNS[design].n_rows, row, number)
+                for design in sets
+            ),
             seconds_cell(scores, row),
         ]
         for row in measured(scores)
     ]
-    known = {own: published_cadr(name, policy=number == "policy") for own, name in sets.items()}
-    for method in dict.fromkeys(method for table in known.values() for method in table):
+    published = [published_cadr(name, policy=number == "policy") for name in sets.values()]
+    for method in dict.fromkeys(method for table in published for method in table):
         cells = [
             f"{table[method][0]:.2f} (sd {table[method][1]:.2f})" if method in table else MISSING
-            for table in known.values()
+            for table in published
         ]
         lines.append([f"{method}, published", *cells, MISSING])
     names = [CADR_SETS[name] for name in sets.values()]
@@ -160,22 +163,22 @@ def cadr_table(scores: Scores, designs: Sequence[str], number: str) -> str:
 
 def measured(scores: Scores) -> list[str]:
     """Rows with records, in the order of the methods."""
-    found = {record["row"] for record in scores.records}
-    return [row for row in ROWS if row in found]
+    rows = {record["row"] for record in scores.records}
+    return [row for row in ROWS if row in rows]
 
 
 def verdicts(scores: Scores, designs: Sequence[str]) -> list[Verdict]:
     """The bars, on the mean over the splits of a run."""
-    found = []
+    bars = []
     for design in designs:
         claim = f"{design}: mean error of {OURS} at most {MOST_ERRORS[design]}"
         mean = scores.mean(design, HELD_OUT_DESIGNS[design].n_rows, OURS)
         if mean is None:
-            found.append(Verdict(None, claim))
+            bars.append(Verdict(None, claim))
             continue
         measured_text = f"measured {digits(mean.value)} {interval_text(mean)}"
-        found.append(Verdict(mean.value <= MOST_ERRORS[design], claim, measured_text))
-    return found
+        bars.append(Verdict(mean.value <= MOST_ERRORS[design], claim, measured_text))
+    return bars
 
 
 def mean_text(values: Sequence[float]) -> str:

@@ -93,8 +93,8 @@ class ScaledProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def climb(self, objective: Any, start: FloatArray, bounds: FloatArray) -> tuple[Any, float]:
         """The logarithms of lengths and noise after so many steps, and their objective."""
         options = {"maxiter": self.most_steps}
-        found = minimize(objective, start, jac=True, bounds=bounds, options=options)
-        return found.x, float(found.fun)
+        best = minimize(objective, start, jac=True, bounds=bounds, options=options)
+        return best.x, float(best.fun)
 
     def rows_of_lengths(self, n_rows: int, n_columns: int) -> int:
         """Rows that lengths are chosen on.

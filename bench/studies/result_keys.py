@@ -107,7 +107,7 @@ def _is_text(node: ast.AST) -> bool:
 def digest_of_draw(design: Design, n: int = 100, seed: int = 0) -> str:
     """Digest of the rows of a draw, their categories and truth, which a changed design changes."""
     data = design.draw(n=n, seed=seed)
-    codes = [np.array(own) for name, own in CATEGORY_COLUMNS.items() if name == data.name]
+    codes = map(np.array, CATEGORY_COLUMNS.get(data.name, ()))
     return digest_of_arrays(data.X, data.treatment, data.y, data.doses, data.effect(), *codes)
 
 

@@ -53,14 +53,14 @@ def tasks(request: Request) -> list[Task]:
 
 def available(methods: Sequence[str]) -> tuple[str, ...]:
     """Methods, without optional ones whose packages are not installed."""
-    return tuple(own for own in methods if own not in OPTIONAL or not METHODS[own].missing)
+    return tuple(name for name in methods if name not in OPTIONAL or not METHODS[name].missing)
 
 
 def report(records: list[Record], request: Request) -> Report:
     scores, size = Scores(records), request.n or SIZE
-    designs = [own for own in request.designs or COLUMNS if scores.rows_of(own, size)]
-    ratios = {own: ratio_to_best(scores, own, size) for own in designs}
-    peers = {own: ratio_to_best(scores, own, size, without=(OURS, *PARTS)) for own in designs}
+    designs = [name for name in request.designs or COLUMNS if scores.rows_of(name, size)]
+    ratios = {name: ratio_to_best(scores, name, size) for name in designs}
+    peers = {name: ratio_to_best(scores, name, size, without=(OURS, *PARTS)) for name in designs}
     parts = [
         f"{NOTE} {size:,} units to learn from.{absent_sentence(request)}",
         error_table(scores, designs, size),
@@ -77,7 +77,7 @@ def report(records: list[Record], request: Request) -> Report:
 def absent_sentence(request: Request) -> str:
     """Which rows are left out for want of a package."""
     asked = request.methods or TABLE
-    absent = [METHODS[own].row for own in asked if own in OPTIONAL and METHODS[own].missing]
+    absent = [METHODS[name].row for name in asked if name in OPTIONAL and METHODS[name].missing]
     return f" Left out, as not installed: {', '.join(absent)}." if absent else ""
 
 
@@ -111,15 +111,15 @@ def relative_errors(
     """Geometric means over designs of mean errors, relative to doseforest; of whole rows alone."""
 
     def means(row: str) -> list[float]:
-        found = [list(scores.by_seed(own, size, row, number).values()) for own in designs]
-        return [float(np.mean(values)) for values in found if values]
+        errors = [list(scores.by_seed(name, size, row, number).values()) for name in designs]
+        return [float(np.mean(values)) for values in errors if values]
 
     ours = means(OURS)
     cells = []
     for row in rows:
-        own = means(row)
-        whole = len(own) == len(ours) == len(designs)
-        cells.append(digits(geometric_mean(np.divide(own, ours))) if whole else MISSING)
+        theirs = means(row)
+        whole = len(theirs) == len(ours) == len(designs)
+        cells.append(digits(geometric_mean(np.divide(theirs, ours))) if whole else MISSING)
     return cells
 
 
@@ -139,11 +139,11 @@ def ratio_to_best(
     """The best other row by its mean over the draws of ours, and the ratio of ours to it."""
     ours = scores.by_seed(design, size, OURS, number)
     rows = [row for row in scores.rows_of(design, size) if row not in without]
-    found = {row: scores.by_seed(design, size, row, number) for row in rows}
-    others = {row: own for row, own in found.items() if own.keys() >= ours.keys()}
+    errors = {row: scores.by_seed(design, size, row, number) for row in rows}
+    others = {row: theirs for row, theirs in errors.items() if theirs.keys() >= ours.keys()}
     if len(ours) < 2 or not others:
         return None
-    means = {row: np.mean([own[seed] for seed in ours]) for row, own in others.items()}
+    means = {row: np.mean([theirs[seed] for seed in ours]) for row, theirs in others.items()}
     best = min(means, key=means.__getitem__)
     return best, ratio_of_means(list(ours.values()), [others[best][seed] for seed in ours])
 
@@ -189,10 +189,12 @@ def mean_sentences(ratios: Mapping[str, Best | None], what: str) -> list[str]:
     groups = {"the worlds": WORLDS, "the designs of the accuracy study": FAMILIAR}
     texts = []
     for name, members in groups.items():
-        own = [best[1].value for design in members if (best := ratios.get(design)) is not None]
-        if own:
-            mean = digits(geometric_mean(np.array(own)))
-            texts.append(f"Ratio to the {what}, geometric mean over {len(own)} of {name}: {mean}.")
+        values = [best[1].value for design in members if (best := ratios.get(design)) is not None]
+        if values:
+            mean = digits(geometric_mean(np.array(values)))
+            texts.append(
+                f"Ratio to the {what}, geometric mean over {len(values)} of {name}: {mean}."
+            )
     return texts
 
 

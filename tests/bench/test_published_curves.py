@@ -124,8 +124,8 @@ def test_errors_are_of_the_held_out_units(folder):
             return 0.5 * (1 + X[:, :1]) * doses
 
     data = ihdp_split(1)
-    found = MEASURES["published_ihdp"](Half(), data, 1)
-    assert found["rms"] == pytest.approx(np.sqrt(np.mean(data.response**2)) / 2)
+    errors = MEASURES["published_ihdp"](Half(), data, 1)
+    assert errors["rms"] == pytest.approx(np.sqrt(np.mean(data.response**2)) / 2)
 
 
 # What is read
@@ -160,37 +160,37 @@ def test_published_errors_are_those_of_the_data_set_and_setting(folder):
 
 
 def _without(arrays, name):
-    return {key: own for key, own in arrays.items() if key != name}
+    return {key: values for key, values in arrays.items() if key != name}
 
 
 WRONG_FILES = {
-    "lacks an array": (lambda own: _without(own, "response_64"), "must have the arrays X, t"),
+    "lacks an array": (lambda arrays: _without(arrays, "response_64"), "must have the arrays X, t"),
     "tests on training rows": (
-        lambda own: own | {"idx_test": own["idx_train"]},
+        lambda arrays: arrays | {"idx_test": arrays["idx_train"]},
         "must not test on training rows",
     ),
     "has places that are no rows": (
-        lambda own: own | {"idx_train": own["idx_train"] + N_UNITS},
+        lambda arrays: arrays | {"idx_train": arrays["idx_train"] + N_UNITS},
         "places of its 40 rows in 'idx_train'. Got 40 to 79",
     ),
     "has one split": (
-        lambda own: own | {"idx_train": own["idx_train"][:1]},
+        lambda arrays: arrays | {"idx_train": arrays["idx_train"][:1]},
         "more than 1 splits in 'idx_train'",
     ),
     "has curves on another grid": (
-        lambda own: own | {"doses_64": own["doses_64"][:60]},
+        lambda arrays: arrays | {"doses_64": arrays["doses_64"][:60]},
         r"curves of shape \(15, 60\). Got \(15, 64\)",
     ),
     "has doses in two columns": (
-        lambda own: own | {"t": np.stack([own["t"]] * 2, axis=1)},
+        lambda arrays: arrays | {"t": np.stack([arrays["t"]] * 2, axis=1)},
         r"doses of rows of shape \(25,\). Got \(25, 2\)",
     ),
     "has an outcome that is no number": (
-        lambda own: own | {"y": np.full(N_UNITS, np.nan)},
+        lambda arrays: arrays | {"y": np.full(N_UNITS, np.nan)},
         "finite outcomes. Got nan",
     ),
     "has doses that descend": (
-        lambda own: own | {"doses_64": own["doses_64"][::-1]},
+        lambda arrays: arrays | {"doses_64": arrays["doses_64"][::-1]},
         "ascending doses of curves",
     ),
 }
@@ -265,10 +265,10 @@ def test_ihdp_is_run_beside_the_published_splits(folder, tmp_path):
     rows = {cells[1].strip(): cells for line in lines if (cells := line.split("|"))}
     assert rows["GIKS, published"][3].strip() == "1.50 (0.500)"
     assert rows["VCNet, published"][4].strip() == "1.00 [1.00, 1.00]"
-    found = json.loads((tmp_path / "ihdp.json").read_text())["results"]
+    groups = json.loads((tmp_path / "ihdp.json").read_text())["results"]
     splits = [ihdp_split(split) for split in (0, 1)]  # the row is the mean outcome at every dose
-    exact = [root_mean_square(own.response - own.y.mean()) for own in splits]
-    np.testing.assert_allclose(found[0]["rms"], exact, rtol=1e-4)  # five digits are written
+    exact = [root_mean_square(split.response - split.y.mean()) for split in splits]
+    np.testing.assert_allclose(groups[0]["rms"], exact, rtol=1e-4)  # five digits are written
 
 
 def test_cadr_is_run_beside_the_published_tables(folder, tmp_path):
@@ -277,11 +277,11 @@ def test_cadr_is_run_beside_the_published_tables(folder, tmp_path):
     assert ran.exit_code == 0, ran.output
     assert "1.14 (sd 0.13)" in ran.output
     assert "264.68 (sd 30.55)" in ran.output
-    found = json.loads((tmp_path / "cadr.json").read_text())["results"]
-    assert {own["design"] for own in found} == {"cadr_ihdp1", "cadr_ihdp3", "cadr_synth1"}
+    groups = json.loads((tmp_path / "cadr.json").read_text())["results"]
+    assert {group["design"] for group in groups} == {"cadr_ihdp1", "cadr_ihdp3", "cadr_synth1"}
     data = cadr_draw("ihdp1", 0)
     exact = romberg_root(data.response - data.y.mean())
-    np.testing.assert_allclose(found[0]["rms"], [exact], rtol=1e-4)
+    np.testing.assert_allclose(groups[0]["rms"], [exact], rtol=1e-4)
 
 
 @pytest.mark.parametrize(("study", "file"), [("ihdp", IHDP_FILE), ("cadr", CADR_RESULTS)])

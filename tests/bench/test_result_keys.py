@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from bench.designs import CATEGORY_COLUMNS, WORLDS
 from bench.golden import ChangedAnswersError, check_before_use, part_keys, require_stored_answers
 from bench.golden.answers import FILE
 from bench.studies import result_keys, study_methods
 from bench.studies.measures import MEASURES, digest_of_measure
 from bench.studies.provenance import results_folder
 from bench.studies.report import ungrouped
-from bench.studies.result_keys import answers_of, digest_of_code, result_key
+from bench.studies.result_keys import answers_of, digest_of_code, digest_of_draw, result_key
 from bench.studies.study_methods import METHODS, state
 from bench.studies.study_registry import STUDIES
 from doseforest.base.versions import PACKAGE
@@ -97,6 +98,13 @@ def test_every_study_and_method_names_parts_that_have_golden_answers():
     for own in (*METHODS.values(), *STUDIES.values()):
         answers_of(getattr(own, "uses", ()))
     assert all(own.uses or own.files for own in METHODS.values())
+
+
+def test_a_column_that_becomes_one_of_categories_changes_the_data(monkeypatch):
+    before = {name: digest_of_draw(WORLDS[name]) for name in ("shops", "rhythms")}
+    monkeypatch.setitem(CATEGORY_COLUMNS, "shops", (0, 3))
+    assert digest_of_draw(WORLDS["shops"]) != before["shops"]
+    assert digest_of_draw(WORLDS["rhythms"]) == before["rhythms"]
 
 
 def test_a_default_that_is_not_the_golden_one_is_a_setting():

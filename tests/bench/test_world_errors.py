@@ -55,14 +55,14 @@ def test_a_ratio_of_means_has_the_error_of_the_delta_method():
     draw = np.random.default_rng(0)
     second = draw.uniform(1.0, 2.0, 50)
     first = 0.9 * second + draw.normal(0.0, 0.05, 50)
-    found = ratio_of_means(first, second)
+    ratio = ratio_of_means(first, second)
     picks = draw.integers(50, size=(4000, 50))
     again = first[picks].mean(axis=1) / second[picks].mean(axis=1)
-    assert found.value == first.mean() / second.mean()
+    assert ratio.value == first.mean() / second.mean()
     # Of 4,000 bootstrap draws: a standard deviation is known within 1.1 %; the rest is that a
     # bootstrap divides by n.
-    assert found.standard_error == pytest.approx(again.std(), rel=0.06)
-    assert found.degrees == 49
+    assert ratio.standard_error == pytest.approx(again.std(), rel=0.06)
+    assert ratio.degrees == 49
 
 
 def test_ours_is_compared_with_the_best_row_by_its_mean():
@@ -75,7 +75,7 @@ def test_ours_is_compared_with_the_best_row_by_its_mean():
 def test_parts_of_ours_are_rows_but_no_peers():
     errors = {OURS: [1.0, 1.0], OUTCOME: [0.8, 0.8], "LightGBM": [2.0, 2.0]}
     report = world_errors.report(records(**errors), Request(designs=("purchases",)))
-    line = next(own for own in report.parts[4].splitlines() if "purchases" in own)
+    line = next(text for text in report.parts[4].splitlines() if "purchases" in text)
     cells = [cell.strip() for cell in line.split("|")[1:-1]]
     assert cells == ["purchases", OUTCOME, "1.25 [1.25, 1.25]", "LightGBM", "0.500 [0.500, 0.500]"]
 
@@ -92,10 +92,10 @@ def test_the_bar_is_two_per_cent(ours, holds):
         records(**{OURS: ours, "random forest, leaf 5": [1.0, 1.0]}),
         Request(designs=("purchases",)),
     )
-    assert [own.holds for own in report.verdicts] == [holds]
+    assert [verdict.holds for verdict in report.verdicts] == [holds]
     ratio = np.mean(ours)
-    said = f"Ratio to the best peer, geometric mean over 1 of the worlds: {ratio:.2f}."
-    assert report.parts[-1] == said
+    sentence = f"Ratio to the best peer, geometric mean over 1 of the worlds: {ratio:.2f}."
+    assert report.parts[-1] == sentence
 
 
 def test_indicators_stand_for_codes_that_fit_has_seen():
@@ -115,7 +115,7 @@ def test_indicators_stand_for_codes_that_fit_has_seen():
 
 @pytest.mark.filterwarnings("ignore:categorical_feature keyword")
 def test_lightgbm_takes_codes_as_categories():
-    """Codes in an order that says nothing: what a category of its own predicts is its mean."""
+    """Codes in an order that says nothing: a split is of sets of categories."""
     draw = np.random.default_rng(0)
     codes = draw.integers(0, 30, 3000).astype(float)
     levels = draw.permutation(30).astype(float)
@@ -164,8 +164,11 @@ def test_a_run_of_two_processes_goes_on_where_it_was_left(tmp_path, monkeypatch)
     later = (out / "lightgbm.jsonl").read_text().split("\n")
     assert later[: len(kept)] == kept
     assert len([line for line in later if line]) == 2 * len([line for line in kept if line]) == 4
-    found = json.loads((out / "worlds.json").read_text())["results"]
-    assert {(own["design"], len(own["rms"])) for own in found} == {("heavy_tails", 2), ("shops", 2)}
+    groups = json.loads((out / "worlds.json").read_text())["results"]
+    assert {(group["design"], len(group["rms"])) for group in groups} == {
+        ("heavy_tails", 2),
+        ("shops", 2),
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
 
 
