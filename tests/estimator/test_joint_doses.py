@@ -16,10 +16,10 @@ from doseforest.base.container import ForestFileError
 from doseforest.doses.bases.arms import has_arms
 from doseforest.doses.bases.dose_basis import Arms, Tensor, basis_from_json, read_basis
 from doseforest.doses.boxes import DoseBox
+from doseforest.doses.curve_interpolation import joint_interpolated
 from doseforest.doses.dose_nodes import representative_doses
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import BaselineWarning, DoseRange
-from doseforest.doses.joint_interpolation import joint_interpolated
 from doseforest.doses.smoothing.boundary import local_linear_weights
 from doseforest.doses.smoothing.product_kernels import product_kernel
 from doseforest.nuisance.outcome.boosting import LINEAR_TREES, fit_boosting

@@ -132,6 +132,11 @@ class Doses:
         return Doses(np.unique(self.values))
 
     @property
+    def axis(self) -> FloatArray | None:
+        """The numbers of doses of one component, which a curve runs along; None of several."""
+        return None if self.joint else self.values
+
+    @property
     def element(self) -> Any:
         """One dose as an array holds it: a number, or a record."""
         return self.values[()]

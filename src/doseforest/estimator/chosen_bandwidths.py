@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from doseforest.base.dtypes import FloatArray
-from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import loo_bandwidth, rule_of_thumb
 from doseforest.doses.smoothing.kernels import Kernel
-from doseforest.doses.smoothing.product_kernels import product_loo_bandwidth
 from doseforest.doses.smoothing.smoother_inputs import given_bandwidth
 from doseforest.estimator.training_rows import TrainingRows
 
@@ -34,6 +32,4 @@ def choose_bandwidth(
     own = treatment_weights
     if rows.weights is not None:
         own = rows.weights if own is None else own * rows.weights
-    if Doses.of(rows.dose).joint:
-        return product_loo_bandwidth(rows.dose, outcome, kernel, own, degree)
     return loo_bandwidth(rows.dose, outcome, kernel, weights=own, degree=degree).bandwidth

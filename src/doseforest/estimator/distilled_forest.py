@@ -13,9 +13,9 @@ from doseforest.base.late import late
 from doseforest.data.feature_table import Categories
 from doseforest.doses.boxes import DoseBox, observed_support
 from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_own
+from doseforest.doses.curve_interpolation import interpolated
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
-from doseforest.doses.joint_interpolation import joint_interpolated
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers
 
@@ -149,28 +149,3 @@ class DistilledForest(FramedAnswers, CurveEffects):
             Where to write; a file that is there is replaced, never left half written.
         """
         late("doseforest.files.distilled_file:save_distilled_forest")(self, path)
-
-
-def interpolated(grid: FloatArray, curves: FloatArray, doses: FloatArray) -> FloatArray:
-    """Curves (n_units, ...) on a grid at doses, constant beyond the grid.
-
-    The doses are a row for each unit, or one row for all.
-
-    Examples
-    --------
-    >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
-    array([[1., 4.]])
-    """
-    shape = len(curves), doses.shape[1]
-    if Doses.of(grid).joint:
-        return joint_interpolated(grid, curves, np.broadcast_to(doses, shape))
-    if len(grid) == 1:
-        return np.broadcast_to(curves, shape).copy()
-    right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)
-    share = np.clip((doses - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, 1.0)
-    if len(doses) == 1:
-        low, high = curves[:, right[0] - 1], curves[:, right[0]]
-    else:
-        low = np.take_along_axis(curves, right - 1, axis=1)
-        high = np.take_along_axis(curves, right, axis=1)
-    return low + share * (high - low)

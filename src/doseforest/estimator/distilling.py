@@ -86,7 +86,7 @@ def distill_curves(
         seed=settings.seed,
         n_threads=settings.n_threads,
     )
-    grown = grow_forest(rows, curves, settings, doses=None if grid.joint else grid.values)
+    grown = grow_forest(rows, curves, settings, doses=grid.axis)
     exact = _effects(curves, grid, baseline)
     lost = _effects(grown.predict_oob(table), grid, baseline) - exact
     return DistilledForest(

@@ -11,8 +11,7 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
 from doseforest.data.row_blocks import RowBlock
-from doseforest.doses.bases.spline_products import SplineProducts
-from doseforest.doses.bases.splines import Spline
+from doseforest.doses.bases.spline_products import fit_splines
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import FEW_LEVELS, DoseRange
@@ -167,8 +166,7 @@ def fit_units(
         warn_of_overlap(overlap, grid)
     cores: tuple[SplineCore, ...] = ()
     if settings.outcome_model != "members":
-        splines = SplineProducts() if Doses.of(sample.dose).joint else Spline()
-        fitted = splines.fit(sample.dose, sample.weights)
+        fitted = fit_splines(sample.dose, sample.weights)
         cores = fit_cores(units, features, fitted, float(total / weight))
     on_progress(1)
     given = fit_given(units, settings.outcome_members)

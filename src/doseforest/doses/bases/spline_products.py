@@ -11,14 +11,14 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.bases.indicators import IndicatorBasis, Indicators
-from doseforest.doses.bases.splines import Spline
+from doseforest.doses.bases.splines import Spline, SplineBasis
 from doseforest.doses.bases.tensor import (
     MAX_INDICATORS,
     check_parts,
     check_products,
     new_directions,
 )
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.doses.grids import dose_sample
 from doseforest.doses.stored_values import FileChecks
 
@@ -31,6 +31,14 @@ N_KNOTS = 10  # of each component
 JOINT = 3  # functions of a component that are multiplied with those of another
 LEADING = {2: 3, 3: 2}  # functions of a component that covariates are multiplied with
 MOST_JOINT = 120  # products of components
+
+
+def fit_splines(dose: AnyDoses, weights: Any = None) -> SplineBasis | SplineProductBasis:
+    """Splines of a dose of one component, or of several with their products."""
+    known = Doses.of(dose)
+    recipe: Any = SplineProducts() if known.joint else Spline()
+    fitted: SplineBasis | SplineProductBasis = recipe.fit(known.values, weights)
+    return fitted
 
 
 @dataclass(frozen=True, slots=True)

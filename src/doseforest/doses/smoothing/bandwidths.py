@@ -14,6 +14,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.doses.smoothing.leave_one_out import leave_one_out_risk, smallest_bandwidth
+from doseforest.doses.smoothing.product_kernels import MULTIPLES, product_loo_risks
 from doseforest.doses.smoothing.smoother_inputs import (
     LARGEST_BANDWIDTH,
     SMALLEST_BANDWIDTH,
@@ -158,7 +159,8 @@ def loo_bandwidth(
         A name in `KERNELS` or an object with the members of `Kernel`.
     candidates : array of shape (n_candidates,), optional
         Bandwidths to choose from; by default 21, from a quarter to eight times the rule of thumb.
-        Time is proportional to their number.
+        Time is proportional to their number. Not for doses of several components, whose candidates
+        are multiples of each component's width.
     weights : array of shape (n_rows,), optional
         Row weights r; by default 1 each.
     degree : {1, 0}, default=1
@@ -178,6 +180,9 @@ def loo_bandwidth(
     >>> choice.bandwidth, choice.risks.round(2)
     (0.05, array([0.32, 0.28, 0.72]))
     """
+    if Doses.of(dose).joint:
+        risks = product_loo_risks(dose, outcome, kernel, weights, degree)
+        return BandwidthChoice(float(MULTIPLES[np.argmin(risks)]), MULTIPLES, np.array(risks))
     doses = checked_numbers(dose, "dose")
     outcomes = checked_numbers(outcome, "outcome", len(doses))
     row_weights = checked_row_weights(weights, len(doses))

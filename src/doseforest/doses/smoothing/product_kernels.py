@@ -148,18 +148,17 @@ def local_planes(s0: FloatArray, s1: FloatArray, s2: FloatArray) -> tuple[FloatA
     return mean, np.where(drawn[:, None], tilt, 0.0)
 
 
-def product_loo_bandwidth(
+def product_loo_risks(
     dose: DoseArray, outcome: FloatArray, kernel: str | Kernel, weights: Any, degree: int
-) -> float:
-    """The multiple whose local planes best predict some outcomes from those of other rows.
+) -> list[float]:
+    """Risks of the multiples, whose local planes predict some outcomes from those of other rows.
 
     Up to 500 rows are predicted, from all others: the work grows with the rows, not their square.
     """
     own = checked_row_weights(weights, len(dose))
     queries = np.unique(np.linspace(0, len(dose) - 1, QUERIES).astype(np.int64))
     made = product_kernel(dose, kernel)
-    risks = [_left_out(made, dose, outcome, queries, own, float(h), degree) for h in MULTIPLES]
-    return float(MULTIPLES[int(np.argmin(risks))])
+    return [_left_out(made, dose, outcome, queries, own, float(h), degree) for h in MULTIPLES]
 
 
 def _left_out(

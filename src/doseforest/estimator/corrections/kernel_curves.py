@@ -10,8 +10,8 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.curve_interpolation import interpolated
 from doseforest.engine.forest import Forest
-from doseforest.estimator.distilled_forest import interpolated
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 
 LEAST_NORMALISER = 0.25

@@ -47,8 +47,6 @@ def dose_quadrature(grid: FloatArray, kernel: str | Kernel) -> FloatArray:
 
 def _grid_weights(grid: DoseArray) -> FloatArray:
     """Trapezoid weights, multiplied over the components of a grid."""
-    if not Doses.of(grid).joint:
-        return trapezoid_weights(grid)
     weights = np.ones(len(grid))
     for column in Doses.of(grid).columns:
         axis, places = np.unique(column, return_inverse=True)
@@ -83,7 +81,7 @@ def grow_curves(
         curves - (curves @ quadrature)[:, None],
         growth,
         leaf_channels=leaf_channels,
-        doses=None if Doses.of(grid).joint else grid,
+        doses=Doses.of(grid).axis,
         # Another statistic knows itself how its points are weighed.
         quadrature=quadrature if growth.statistic is None else None,
     )

@@ -15,6 +15,7 @@ import numpy as np
 from doseforest.base.dtypes import CHANNEL_DTYPE, Array, ChannelArray, DoseArray, FloatArray
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.curve_interpolation import interpolated
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import normalised_kernel
@@ -24,7 +25,6 @@ from doseforest.doses.smoothing.smoother_inputs import checked_kernel, given_ban
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
 from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_curves
-from doseforest.estimator.distilled_forest import interpolated
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.chained import joint_support

@@ -16,6 +16,7 @@ import numpy as np
 from doseforest.base.dtypes import CHANNEL_DTYPE, ChannelArray, FloatArray
 from doseforest.base.stopwatch import Stopwatch
 from doseforest.doses.curve_effects import dose_table
+from doseforest.doses.curve_interpolation import interpolated
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.boundary import local_linear_weights
@@ -32,7 +33,6 @@ from doseforest.estimator.corrections.kernel_curves import (
 from doseforest.estimator.corrections.kernel_growth import KernelSettings, grow_curves
 from doseforest.estimator.corrections.orthogonal import effective_rows
 from doseforest.estimator.corrections.shape_stack import ShapeStack, stack_shapes
-from doseforest.estimator.distilled_forest import interpolated
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
 from doseforest.nuisance.treatment.conditional_means import cross_fit_means

@@ -25,9 +25,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.data.row_blocks import OneBlock, RowBlock, RowBlocks, Sums
-from doseforest.doses.bases.spline_products import SplineProducts
-from doseforest.doses.bases.splines import Spline
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.bases.spline_products import fit_splines
 from doseforest.nuisance.outcome.covariate_terms import (
     CovariateTerms,
     fit_covariate_terms,
@@ -129,9 +127,8 @@ def fit_spline_core(
     """
     weights = np.ones(len(y)) if weights is None else weights
     folds = np.random.default_rng(seed).permutation(np.arange(len(y)) % N_FOLDS)
-    splines = Spline() if Doses.of(dose).n_components == 1 else SplineProducts()
     terms = fit_covariate_terms(X, powers=powers)
-    mains = SplineDesign(X, dose, terms, splines.fit(dose, weights))
+    mains = SplineDesign(X, dose, terms, fit_splines(dose, weights))
     knots = [
         knot_edges(column) if has_many_values(column) else np.zeros(0)
         for column in terms.standardised(X).T

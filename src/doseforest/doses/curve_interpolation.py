@@ -1,4 +1,4 @@
-"""Curves on a grid of doses with several components, read between its doses."""
+"""Curves on a grid of doses, read between its doses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,32 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.doses.dose_values import Doses
+
+
+def interpolated(grid: DoseArray, curves: FloatArray, doses: DoseArray) -> FloatArray:
+    """Curves (n_units, ...) on a grid at doses, constant beyond the grid.
+
+    The doses are a row for each unit, or one row for all.
+
+    Examples
+    --------
+    >>> interpolated(np.array([0.0, 2.0]), np.array([[0.0, 4.0]]), np.array([[0.5, 9.0]]))
+    array([[1., 4.]])
+    """
+    shape = len(curves), doses.shape[1]
+    if Doses.of(grid).joint:
+        return joint_interpolated(grid, curves, np.broadcast_to(doses, shape))
+    if len(grid) == 1:
+        return np.broadcast_to(curves, shape).copy()
+    right = np.clip(np.searchsorted(grid, doses), 1, len(grid) - 1)
+    share = np.clip((doses - grid[right - 1]) / (grid[right] - grid[right - 1]), 0.0, 1.0)
+    if len(doses) == 1:
+        low, high = curves[:, right[0] - 1], curves[:, right[0]]
+    else:
+        low = np.take_along_axis(curves, right - 1, axis=1)
+        high = np.take_along_axis(curves, right, axis=1)
+    between: FloatArray = low + share * (high - low)
+    return between
 
 
 def joint_interpolated(grid: DoseArray, curves: FloatArray, doses: DoseArray) -> FloatArray:
