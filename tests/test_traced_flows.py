@@ -43,7 +43,8 @@ MOST_CALLS = {
     "a decision in an experiment of two arms": 70,
     "a decision over HTTP": 110,
     "a decision over HTTP by an exploring policy": 110,
-    "an effect of a unit": 60,
+    "an effect of a unit": 58,
+    "an effect of a unit with readings of curves": 88,
 }
 GROWER, MOST_FRAMES = "grow_trees", 8  # from fit down to the grower, both counted
 MOST_MODULES = 110  # of ours, loaded with the estimator; version 0.1 loaded 273
@@ -280,8 +281,8 @@ def test_the_engines_estimator_is_a_shell_around_the_same_entry() -> None:
 
 
 @cache
-def stacked() -> GeneralizedCausalForest:
-    data = DESIGNS["randomised"].draw(n=300, seed=0)
+def stacked(design: str = "randomised") -> GeneralizedCausalForest:
+    data = DESIGNS[design].draw(n=300, seed=0)
     forest = GeneralizedCausalForest(20, random_state=0, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -295,6 +296,17 @@ def test_an_effect_of_a_unit_goes_a_short_way_and_checks_its_doses_once() -> Non
     assert flow.calls["unit_doses"] == 2  # dose and baseline
     assert flow.calls["as_numbers"] == 3  # these and the table
     assert flow.calls["DoseRange.contains"] == flow.calls["EffectForest.checked_table"] == 1
+
+
+def test_an_effect_with_readings_of_curves_reads_them_once_at_doses_and_once_at_nodes() -> None:
+    forest = stacked("confounded")
+    correction = forest.model_.parts[0].correction
+    assert any(own.reads_curves for own in correction.rounds)
+    unit = np.zeros((1, forest.n_features_in_))
+    flow = traced(lambda: forest.effect(unit, dose=5.0, baseline=0.0))
+    flow.check("an effect of a unit with readings of curves")
+    assert flow.calls["Stack.curves"] == 2
+    assert flow.calls["sieve_coefficients"] <= flow.calls["Reading.added"]
 
 
 def test_members_of_the_stack_share_the_curves_of_the_core() -> None:

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from doseforest.doses.bases.dose_basis import Indicators
 from doseforest.doses.bases.polynomials import Legendre
 from doseforest.engine.growth.forest_settings import GrowthSettings
-from doseforest.estimator.corrections.moments import SieveSolve, moment_channels
+from doseforest.estimator.corrections.moments import moment_channels, sieve_coefficients
 from doseforest.estimator.corrections.orthogonal import OrthogonalSettings, fit_orthogonal
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.corrections.shape_stack import stack_shapes
@@ -219,9 +219,9 @@ def test_moments_give_back_the_coefficients_of_an_exact_relation():
     functions = rng.normal(size=(200, 4))
     coefficients = np.array([1.0, -2.0, 3.0, 0.5])
     channels = moment_channels(functions, functions @ coefficients).mean(axis=0)[None]
-    solved = SieveSolve(4, (0.0,) * 4).coefficients(channels, 1)
+    solved = sieve_coefficients(channels, 4, (0.0,) * 4, 1)
     assert solved[0] == pytest.approx(coefficients)
-    two = SieveSolve(4, (0.1, 0.2)).coefficients(channels, 1)[0]
+    two = sieve_coefficients(channels, 4, (0.1, 0.2), 1)[0]
     gram = functions[:, :2].T @ functions[:, :2] / 200 + np.diag([0.1, 0.2])
     expected = np.linalg.solve(gram, functions[:, :2].T @ (functions @ coefficients) / 200)
     assert two == pytest.approx([*expected, 0, 0])

@@ -39,12 +39,6 @@ class FramedAnswers:
             return self
         return replace(self, output=check_output(transform))  # type: ignore[type-var]
 
-    def _frame(self, values: Any, doses: Any, X: Any) -> Any:
-        return as_frame(values, doses, X, self.output)
-
-    def _series(self, values: FloatArray, name: str, X: Any) -> Any:
-        return as_series(values, name, X, self.output)
-
 
 class EstimatorOutput:
     """Output of an estimator, which is set in place and which its clones keep."""

@@ -17,7 +17,7 @@ from doseforest.doses.curve_interpolation import interpolated
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
 from doseforest.engine.forest import Forest
-from doseforest.estimator.answer_frames import FramedAnswers
+from doseforest.estimator.answer_frames import FramedAnswers, as_frame, as_series
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class DistilledForest(FramedAnswers, CurveEffects):
             asked = check_doses(own if different else own[:1], self.support)
             curves = interpolated(grid, curves, asked.values)
             shown = own.values if different else own.values[0]
-        framed: FloatArray = self._frame(curves, shown, X)
+        framed: FloatArray = as_frame(curves, shown, X, self.output)
         return framed
 
     def curves(self, X: FloatArray, doses: DoseArray | None = None) -> FloatArray:
@@ -114,13 +114,14 @@ class DistilledForest(FramedAnswers, CurveEffects):
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
         """Theta: outcome at `dose` less outcome at `baseline`, by default that of the forest."""
         start = self.baseline if baseline is None else baseline
-        named: FloatArray = self._series(CurveEffects.effect(self, X, dose, start), "effect", X)
+        effects = CurveEffects.effect(self, X, dose, start)
+        named: FloatArray = as_series(effects, "effect", X, self.output)
         return named
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
         """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
         slopes = CurveEffects.partial_effect(self, X, first, second)
-        named: FloatArray = self._series(slopes, "partial_effect", X)
+        named: FloatArray = as_series(slopes, "partial_effect", X, self.output)
         return named
 
     def effect_interval(self, X: Any, *doses: Any, **options: Any) -> NoReturn:

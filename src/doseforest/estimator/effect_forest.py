@@ -28,7 +28,7 @@ from doseforest.doses.dose_slopes import check_positive, slope_doses
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
 from doseforest.engine.forest import Forest
-from doseforest.estimator.answer_frames import FramedAnswers
+from doseforest.estimator.answer_frames import FramedAnswers, as_frame, as_series
 from doseforest.estimator.bags.unit_bags import UnitBags
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
 
@@ -141,7 +141,7 @@ class EffectMethods(CurveEffects):
         by_unit = dose_table(asked, table.n_rows, n_components=model.n_components)
         shown = by_unit if each_its_own(asked, model.n_components) else by_unit[0]
         check_doses(shown, model.support)
-        framed: FloatArray = model._frame(model._curves_of(table, shown), shown, X)
+        framed: FloatArray = as_frame(model._curves_of(table, shown), shown, X, model.output)
         return framed
 
     def effect(self, X: Any, dose: Any, baseline: Any = None) -> FloatArray:
@@ -160,7 +160,7 @@ class EffectMethods(CurveEffects):
             The effects, in units of the outcome.
         """
         model = self._model
-        n_units, width = len(X), model.n_components
+        n_units, width = len(X), model.support.n_components
         start = model.baseline if baseline is None else baseline
         ends = (
             unit_doses(start, n_units, "baseline", width),
@@ -169,13 +169,14 @@ class EffectMethods(CurveEffects):
         table = model.checked_table(X)
         doses = check_doses(Doses.stack(ends), model.support)
         curves = model._curves_of(table, doses)
-        named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "effect", X)
+        effects = curves[:, 1] - curves[:, 0]
+        named: FloatArray = as_series(effects, "effect", X, model.output)
         return named
 
     def partial_effect(self, X: Any, first: Any, second: Any) -> FloatArray:
         """Change of the outcome per unit of dose between two doses, shape (n_units,)."""
         slopes = super().partial_effect(X, first, second)
-        named: FloatArray = self._model._series(slopes, "partial_effect", X)
+        named: FloatArray = as_series(slopes, "partial_effect", X, self._model.output)
         return named
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> FloatArray:
@@ -203,7 +204,7 @@ class EffectMethods(CurveEffects):
         check_positive(curves[:, 1], ends.middle)
         slopes = (curves[:, 2] - curves[:, 0]) / ends.length
         elasticities = ends.middle.table[:, ends.place] * slopes / curves[:, 1]
-        named: FloatArray = model._series(elasticities, "elasticity", X)
+        named: FloatArray = as_series(elasticities, "elasticity", X, model.output)
         return named
 
     def effect_interval(
@@ -364,7 +365,7 @@ class EffectForest(FramedAnswers, EffectMethods):
                 f"{table.n_features} features, but GeneralizedCausalForest is expecting "
                 f"{self.n_features} features as input."
             )
-        return recoded(table, self.categories)
+        return recoded(table, self.categories) if self.categories else table
 
     def checked_component(self, component: int | None) -> int:
         """Place of the component that an elasticity is of.

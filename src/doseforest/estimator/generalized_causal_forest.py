@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from doseforest.base.accessors import Accessor
 from doseforest.base.late import late
-from doseforest.base.machine import thread_count
 from doseforest.base.progress import ProgressBar
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.registered_names import NameIn
@@ -30,7 +29,7 @@ from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import check_doses
 from doseforest.doses.smoothing.kernels import KERNELS, Kernel
 from doseforest.engine.forest import UnseenRowsWarning
-from doseforest.estimator.answer_frames import EstimatorOutput
+from doseforest.estimator.answer_frames import EstimatorOutput, as_frame
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import (
     CorrectedOutcome,
@@ -45,9 +44,7 @@ if TYPE_CHECKING:
     from doseforest.base.estimates import Estimate
     from doseforest.estimator.averages.average_curves import AverageDoseResponse
     from doseforest.estimator.corrections.correction_recipe import CorrectionRecipe
-    from doseforest.estimator.fit_plan import FitPlan
     from doseforest.estimator.fitted import Fitted
-    from doseforest.estimator.training_rows import TrainingRows
     from doseforest.evaluation.risks import EffectRisk
     from doseforest.inference.averages.population_averages import PopulationAverages
     from doseforest.inference.changes.population_shifts import PopulationShifts
@@ -219,15 +216,21 @@ class GeneralizedCausalForest(
 
     Examples
     --------
+    A straight line for the outcome has the same effects for everyone; forests find who responds.
+
+    >>> from sklearn.linear_model import LinearRegression
     >>> from doseforest import GeneralizedCausalForest
     >>> from doseforest.datasets import DESIGNS
     >>> data = DESIGNS["randomised"].draw(n=500, seed=0)
-    >>> forest = GeneralizedCausalForest(n_trees=100, random_state=0)
+    >>> forest = GeneralizedCausalForest(
+    ...     n_trees=50, outcome_model=LinearRegression(), random_state=0)
     >>> forest.fit(data.X, data.y, treatment=data.treatment).dose_response(data.X[:3]).shape
     (3, 21)
     >>> effects = forest.effect(data.X, dose=5.0, baseline=0.0)
-    >>> bool(np.corrcoef(effects, data.effect([5.0], baseline=0.0)[:, 0])[0, 1] > 0.8)
+    >>> bool(np.corrcoef(effects, data.effect([5.0], baseline=0.0)[:, 0])[0, 1] > 0.6)
     True
+    >>> forest.outcome_model_.effect(data.X, dose=5.0, baseline=0.0).std().round(6)
+    np.float64(0.0)
     """
 
     average: Accessor[PopulationAverages] = Accessor(
@@ -422,12 +425,10 @@ class GeneralizedCausalForest(
             choose_grid,
             correction_grid,
         )
+        from doseforest.estimator.planned_fit import plan_fit
         from doseforest.estimator.trained_parts import mean_weights, reports
         from doseforest.estimator.training_rows import FeatureRoles, check_training
         from doseforest.nuisance.outcome.cross_fitted_outcome import is_binary
-        from doseforest.nuisance.treatment.chained import any_learner, joint_support
-        from doseforest.nuisance.treatment.encoded_densities import with_categories
-        from doseforest.nuisance.treatment.location_scale import LocationScale
 
         self._validate_params()
         check_given(treatment, "fit")
@@ -448,7 +449,7 @@ class GeneralizedCausalForest(
         check_plan(rows, self)
         baseline = choose_forest_baseline(rows, self.baseline, self.kernel)
         grid = choose_grid(rows, self.doses, baseline)
-        plan = self._plan(rows, correction_grid(rows, grid, baseline), baseline)
+        plan = plan_fit(self, rows, correction_grid(rows, grid, baseline), baseline)
         check_bags(rows, self, plan)
         warn_of_few_trees(rows, self, plan)
         with (
@@ -459,16 +460,7 @@ class GeneralizedCausalForest(
             parts = fit_parts(rows, plan.telling(bar.advance))
             bags = None if self.inference is None else grow_bags(parts[0], plan)
         with plan.stopwatch("overlap"):
-            grounds = joint_support(rows.dose, rows.weights)
-            counts = rows.category_counts(rows.treatment_columns)
-            learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
-            overlap = learner.fit(
-                rows.treatment_features,
-                rows.dose,
-                weights=rows.weights,
-                seed=plan.seed,
-                n_threads=plan.n_threads,
-            )
+            overlap, grounds = unit_support.fit_overlap(rows, plan)
             seen = rows.treatment_features
             shares = unit_support.supported_shares(
                 overlap, seen, grid.values, grounds, rows.weights
@@ -534,63 +526,33 @@ class GeneralizedCausalForest(
         for first, block in table.blocks():
             rows = slice(first, first + len(block))
             out[rows] = self._kept.supported(block, shown[rows] if apart else shown)
-        framed: NDArray[np.bool_] = self._model._frame(out, shown, X)
+        framed: NDArray[np.bool_] = as_frame(out, shown, X, self._output)
         return framed
 
     def average_dose_response(
         self, doses: Any = None, *, bias_correction: bool = False
     ) -> AverageDoseResponse:
-        """Average outcome of the training population at each dose, doubly robust.
-
-        The mean of the units' out-of-bag curves plus a weighted local mean of their residuals;
-        see ``density`` for the weights, which are chosen at the first call.
+        """Average outcome of the training population at each dose: `forest.average.dose_response`.
 
         Parameters
         ----------
         doses : array of shape (n_doses,), optional
             By default the forest's grid.
         bias_correction : bool, default=False
-            By default the values are those of least estimated error: bandwidth, weights and the
-            share of the correction by residuals trade bias for noise (method "least_error").
-            With bias correction the correction is made in full, by local parabolas in place of
-            lines, with a bandwidth of at most the rule of thumb (method "bias_corrected"): noisier
-            values, for intervals that cover whatever the outcome model missed.
+            Make the correction by residuals in full. Set it for intervals that cover whatever the
+            outcome model missed; values are noisier.
 
         Returns
         -------
         AverageDoseResponse
-            With ``doses``, ``values``, ``standard_errors``, ``covariance``, ``bandwidth``,
-            ``method``, ``interval()`` dose by dose, ``band()`` for all doses at once, and
-            ``elasticity()``.
-
-        Notes
-        -----
-        Standard errors are by the influence function of the stabilised estimator, clustered by
-        groups: M_i + W_i (e_i - f_t(T_i)), f_t the local line (or parabola) through the residuals.
-        Those of "least_error" are of the whole correction with a bandwidth of at most the rule of
-        thumb, for noise of the outcomes is in the curves too.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> curve = forest.average_dose_response([0.0, 1.0])
-        >>> low, high = curve.band()
-        >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
-        (array([0., 2.]), True)
+            Values with standard errors, ``interval()``, ``band()`` and ``elasticity()``.
         """
         return self.average.dose_response(doses, bias_correction=bias_correction)
 
     def average_effect(
         self, dose: Any, baseline: Any = None, *, bias_correction: bool = False
     ) -> Estimate:
-        """Average effect of a dose against the baseline, with its standard error.
+        """Average effect of a dose against the baseline: `forest.average.effect`.
 
         Parameters
         ----------
@@ -606,20 +568,6 @@ class GeneralizedCausalForest(
         -------
         Estimate
             The effect with its standard error, clustered by groups.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.average_effect(1.0).interval()
-        >>> low < 2 < high
-        True
         """
         return self.average.effect(dose, baseline, bias_correction=bias_correction)
 
@@ -772,45 +720,6 @@ class GeneralizedCausalForest(
     def _fitted(self) -> Fitted:
         check_is_fitted(self)
         return self._kept
-
-    def _plan(self, rows: TrainingRows, grid: Doses, baseline: Doses) -> FitPlan:
-        from doseforest.engine.growth.forest_settings import GrowthSettings
-        from doseforest.estimator.corrections.correction_registry import recipe_of
-        from doseforest.estimator.fit_plan import FitPlan, fit_basis
-        from doseforest.nuisance.outcome.encoded_models import EncodedFit
-        from doseforest.nuisance.outcome.outcome_stack import member_fit
-
-        recipe = recipe_of(self.correction)
-        fit_outcome = member_fit(self.outcome_model)
-        counts = rows.category_counts()
-        n_threads = thread_count(self.n_jobs)
-        return FitPlan(
-            fit_outcome=EncodedFit(fit_outcome, counts) if counts else fit_outcome,
-            basis=fit_basis(self.basis, rows),
-            grid=grid.values,
-            density=self.density,
-            kernel=self.kernel,
-            average_bandwidth=self.average_bandwidth,
-            correction=recipe,
-            treatment_model=self.treatment_model,
-            growth=GrowthSettings(
-                n_trees=max(1, round(self.n_trees / recipe.n_sizes)),
-                sample_fraction=float(self.sample_fraction),
-                honesty="none" if self.honesty == "swap" else self.honesty,
-                honesty_fraction=float(self.honesty_fraction),
-                mtry=self.mtry,
-                n_threads=n_threads,
-                memory_limit=None if self.memory_limit is None else int(self.memory_limit),
-            ),
-            max_bins=int(self.max_bins),
-            n_folds=int(self.n_folds),
-            n_repeats=int(self.n_repeats),
-            swap=self.honesty == "swap",
-            alpha=float(self.honesty_fraction),
-            baseline=baseline.element,
-            seed=int(check_random_state(self.random_state).randint(0, 2**31 - 1)),
-            n_threads=n_threads,
-        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with `deep` also the fields of the correction, as ``correction__n_rounds``.

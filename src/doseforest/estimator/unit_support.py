@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.dose_values import Doses, dose_text
-from doseforest.nuisance.treatment.chained import ChainedDensity, along_chain
+from doseforest.estimator.fit_plan import FitPlan
+from doseforest.estimator.training_rows import TrainingRows
+from doseforest.nuisance.treatment.chained import (
+    ChainedDensity,
+    along_chain,
+    any_learner,
+    joint_support,
+)
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity
+from doseforest.nuisance.treatment.encoded_densities import with_categories
+from doseforest.nuisance.treatment.location_scale import LocationScale
 from doseforest.nuisance.treatment.treatment_support import DoseSupport
 
 SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
@@ -21,6 +30,22 @@ N_SHOWN = 101  # doses among which the likeliest is looked for
 
 class OverlapWarning(UserWarning):
     """Some doses are next to impossible for most units."""
+
+
+def fit_overlap(
+    rows: TrainingRows, plan: FitPlan
+) -> tuple[ConditionalDensity, tuple[DoseSupport, ...]]:
+    """The density of the dose by location and scale, and where each of its components can be."""
+    counts = rows.category_counts(rows.treatment_columns)
+    learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
+    density = learner.fit(
+        rows.treatment_features,
+        rows.dose,
+        weights=rows.weights,
+        seed=plan.seed,
+        n_threads=plan.n_threads,
+    )
+    return density, joint_support(rows.dose, rows.weights)
 
 
 def supported(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from doseforest.base.dtypes import FloatArray
-from doseforest.engine.leaves.leaf_curves import RidgeMoments
+from doseforest import _core
+from doseforest.base.dtypes import FloatArray, IntArray
 
 
 def moment_channels(functions: FloatArray, residual: FloatArray) -> FloatArray:
@@ -24,33 +23,38 @@ def moment_channels(functions: FloatArray, residual: FloatArray) -> FloatArray:
     return np.hstack([squares, functions * residual[:, None]])
 
 
-@dataclass(frozen=True, slots=True)
-class SieveSolve:
+def sieve_coefficients(
+    averages: FloatArray, n_functions: int, penalty: tuple[float, ...], n_threads: int
+) -> FloatArray:
     """Coefficients of the first functions of a basis from averaged moments of all of them.
+
+    Parameters
+    ----------
+    averages : array of shape (n, n_channels)
+        As `moment_channels` packs them; channels after these do not count.
+    n_functions : int
+        Of the basis, the constant left out.
+    penalty : tuple of float
+        Of as many functions as are used, per row of weight, checked; the others get 0.
 
     Examples
     --------
-    >>> one_of_two = SieveSolve(n_functions=2, penalty=(0.0,))
-    >>> one_of_two.coefficients(np.array([[4.0, 6.0, 9.0, 20.0, 30.0]]), n_threads=1)
+    >>> sieve_coefficients(np.array([[4.0, 6.0, 9.0, 20.0, 30.0]]), 2, (0.0,), n_threads=1)
     array([[5., 0.]])
     """
-
-    n_functions: int  # of the basis, the constant left out
-    penalty: tuple[float, ...]  # of as many functions as are used, per row of weight
-
-    def coefficients(self, averages: FloatArray, n_threads: int) -> FloatArray:
-        """Solve for each query, shape (n, n_functions); functions not used get 0."""
-        used = len(self.penalty)
-        _, second = np.triu_indices(self.n_functions)
-        triangle, cross = np.split(averages, [len(second)], axis=1)
-        moments = np.hstack([triangle[:, second < used], cross[:, :used]])
-        solved = _ridge(self.penalty).solve(moments, averages[:0], n_threads)
-        out = np.zeros((len(averages), self.n_functions))
-        out[:, :used] = solved
-        return out
+    out = np.zeros((len(averages), n_functions))
+    solved = np.empty((len(averages), len(penalty)))
+    moments = averages[:, _channels(n_functions, len(penalty))]
+    _core.solve_moments(
+        np.ascontiguousarray(moments), np.array(penalty)[None, :], n_threads, solved
+    )
+    out[:, : len(penalty)] = solved
+    return out
 
 
 @lru_cache(maxsize=64)
-def _ridge(penalty: tuple[float, ...]) -> RidgeMoments:
-    """Checked once, and not for each unit that is served."""
-    return RidgeMoments(penalty)
+def _channels(n_functions: int, n_used: int) -> IntArray:
+    """Places of the channels of the first functions, found once and not for each unit served."""
+    _, second = np.triu_indices(n_functions)
+    triangle = np.flatnonzero(second < n_used)
+    return np.append(triangle, len(second) + np.arange(n_used))

@@ -11,7 +11,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.bases.dose_basis import FittedBasis, own_values
 from doseforest.engine.forest import Forest
-from doseforest.estimator.corrections.moments import SieveSolve
+from doseforest.estimator.corrections.moments import sieve_coefficients
 from doseforest.estimator.corrections.projection import Projection
 from doseforest.estimator.corrections.shape_stack import ShapeStack
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
@@ -33,8 +33,7 @@ class Reading:
         """Addition to the coefficients of the queries' curves, both (n, n_functions)."""
         n_functions = curves.shape[1]
         if self.penalty is not None:
-            solve = SieveSolve(n_functions, self.penalty)
-            return solve.coefficients(averages[:, :-n_functions], n_threads)
+            return sieve_coefficients(averages, n_functions, self.penalty, n_threads)
         added = averages[:, -n_functions:] - curves
         added[:, self.n_used :] = 0.0
         return added

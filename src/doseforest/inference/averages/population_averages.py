@@ -44,8 +44,23 @@ class PopulationAverages:
     ...     correction="none", outcome_model=LinearRegression(), density="none",
     ...     baseline=0.0, random_state=0,
     ... ).fit(data.X, data.y, treatment=data.treatment)
-    >>> round(forest.average.effect(1.0).value)
+    >>> low, high = forest.average.effect(1.0).interval()
+    >>> low < 2 < high
+    True
+    >>> curve = forest.average.dose_response([0.0, 1.0])
+    >>> low, high = curve.band()
+    >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
+    (array([0., 2.]), True)
+    >>> round(forest.average.partial_effect(-1.0, 1.0).value)
     2
+    >>> round(forest.average.derivative().value)
+    2
+    >>> moved, after = forest.average.shift_effect(0.5), forest.average.shift_outcome(0.5)
+    >>> round(moved.value), bool(np.isclose(after.value - data.y.mean(), moved.value))
+    (1, True)
+    >>> line = forest.average.best_linear_projection([0], dose=1.0)
+    >>> line.names, bool(line.p_values[1] > 0.05)  # effects do not depend on the feature
+    (('intercept', 'x0'), True)
     """
 
     def __init__(self, forest: GeneralizedCausalForest) -> None:
@@ -83,21 +98,6 @@ class PopulationAverages:
         groups: M_i + W_i (e_i - f_t(T_i)), f_t the local line (or parabola) through the residuals.
         Those of "least_error" are of the whole correction with a bandwidth of at most the rule of
         thumb, for noise of the outcomes is in the curves too.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> curve = forest.average.dose_response([0.0, 1.0])
-        >>> low, high = curve.band()
-        >>> curve.values.round(), bool((low < [0, 2]).all() and (high > [0, 2]).all())
-        (array([0., 2.]), True)
         """
         model, averager = self._fitted.model, self._fitted.averager
         asked = dose_table(model.doses if doses is None else doses, 1, "doses", model.n_components)
@@ -122,20 +122,6 @@ class PopulationAverages:
         -------
         Estimate
             The effect with its standard error, clustered by groups.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.average.effect(1.0).interval()
-        >>> low < 2 < high
-        True
         """
         ends = self._two_doses(baseline, dose, ("baseline", "dose"))
         return self._fitted.averager.average_effect(
@@ -157,19 +143,6 @@ class PopulationAverages:
         -------
         Estimate
             The slope with its standard error, clustered by groups.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> round(forest.average.partial_effect(-1.0, 1.0).value)
-        2
         """
         ends = self._two_doses(low, high, ("low", "high"))
         gap = _gap(ends, "high", "low")
@@ -189,19 +162,6 @@ class PopulationAverages:
         -------
         AverageChange
             With ``value``, ``standard_error`` and ``interval()``.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> round(forest.average.derivative().value)
-        2
         """
         average: AverageChange = self._fitted.changes.slopes().average()
         return average
@@ -229,20 +189,6 @@ class PopulationAverages:
         AverageChange
             With ``value``, ``standard_error``, ``interval()``, ``n``, ``held`` (the share of units
             at an edge) and ``representer``.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> low, high = forest.average.shift_effect(0.5).interval()
-        >>> low < 1 < high
-        True
         """
         changes, support = self._fitted.changes, self._fitted.model.support
         average: AverageChange = changes.shifts(support, delta, factor, at_edge).average()
@@ -270,20 +216,6 @@ class PopulationAverages:
         -------
         AverageChange
             With ``value``, ``standard_error`` and ``interval()``.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> gain = forest.average.shift_outcome(0.5).value - data.y.mean()
-        >>> bool(np.isclose(gain, forest.average.shift_effect(0.5).value))
-        True
         """
         changes, support = self._fitted.changes, self._fitted.model.support
         scores = changes.shifts(support, delta, factor, at_edge)
@@ -318,20 +250,6 @@ class PopulationAverages:
         LinearProjection
             ``print`` shows names, coefficients, standard errors, t and p values and intervals.
             Standard errors are HC3, or by groups.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LinearRegression
-        >>> from doseforest import GeneralizedCausalForest
-        >>> from doseforest.datasets import DESIGNS
-        >>> data = DESIGNS["linear"].draw(n=300, seed=0)  # a slope of 2 for everyone
-        >>> forest = GeneralizedCausalForest(
-        ...     correction="none", outcome_model=LinearRegression(), density="none",
-        ...     baseline=0.0, random_state=0,
-        ... ).fit(data.X, data.y, treatment=data.treatment)
-        >>> found = forest.average.best_linear_projection([0], dose=1.0)
-        >>> found.names, bool(found.p_values[1] > 0.05)  # effects do not depend on it
-        (('intercept', 'x0'), True)
         """
         rows = self._fitted.rows
         require_out_of_bag(self._fitted.plan, "A projection")

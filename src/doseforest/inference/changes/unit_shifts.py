@@ -9,6 +9,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.curve_effects import unit_doses
 from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.estimator.answer_frames import as_series
 from doseforest.inference.changes.dose_moves import AtEdge, shift_of
 
 if TYPE_CHECKING:
@@ -87,5 +88,6 @@ class UnitShifts:
                 f"a shift. Got {other:g} instead."
             )
         curves = np.asarray(model.dose_response(X, np.stack([own, move.apply(own)], axis=1)))
-        named: FloatArray = model._series(curves[:, 1] - curves[:, 0], "shift_effect", X)
+        effects = curves[:, 1] - curves[:, 0]
+        named: FloatArray = as_series(effects, "shift_effect", X, model.output)
         return named

@@ -13,6 +13,7 @@ from doseforest.base.intervals import checked_coverage
 from doseforest.doses.curve_effects import dose_gaps, dose_table, each_its_own, unit_doses
 from doseforest.doses.dose_slopes import check_positive, slope_doses
 from doseforest.doses.grids import check_doses
+from doseforest.estimator.answer_frames import as_frame, as_series
 from doseforest.inference.units.best_doses import best_doses
 from doseforest.inference.units.differences import Differences, bags_of, differences
 from doseforest.inference.units.unit_results import BestDoses, UnitInference
@@ -108,7 +109,7 @@ class UnitIntervals:
         check_doses(shown, model.support)
         return UnitInference(
             differences(model, X, own, starts[:, None]),
-            shown=partial(model._frame, doses=shown, X=X),
+            shown=partial(as_frame, doses=shown, X=X, output=model.output),
             limits=self._limits,
         )
 
@@ -249,7 +250,9 @@ class UnitIntervals:
             raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
         check_doses(grid, model.support)
         found = best_doses(model, X, grid, float(coverage), minimize=minimize)
-        return replace(found, shown=partial(model._series, name="optimal_dose", X=X))
+        return replace(
+            found, shown=partial(as_series, name="optimal_dose", X=X, output=model.output)
+        )
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -267,6 +270,6 @@ class UnitIntervals:
                 found.degrees[:, 0],
                 found.roots,
             ),
-            shown=partial(self._model._series, name=name, X=X),
+            shown=partial(as_series, name=name, X=X, output=self._model.output),
             limits=self._limits if factors is None else (-np.inf, np.inf),
         )
