@@ -201,9 +201,10 @@ def robust_scores(
     --------
     >>> from sklearn.linear_model import LinearRegression
     >>> from doseforest.datasets import DESIGNS
-    >>> data = DESIGNS["linear"].draw(n=400, seed=0)
+    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
     >>> scores = robust_scores(
-    ...     data.X, data.y, data.treatment, [1.0, 3.0], outcome_model=LinearRegression())
+    ...     data.X, data.y, data.treatment, [1.0, 3.0], density="gaussian",
+    ...     outcome_model=LinearRegression())
     >>> bool(abs(scores.contrast(3.0, 1.0).mean() - 4.0) < 1.0)  # 2 per unit of dose
     True
     """

@@ -220,8 +220,8 @@ def fit_yardstick(
     --------
     >>> from doseforest.baselines import AverageCurve, ZeroEffect
     >>> from doseforest.datasets import DESIGNS
-    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
-    >>> yardstick = fit_yardstick(data.X, data.y, data.treatment)
+    >>> data = DESIGNS["linear"].draw(n=100, seed=0)  # a slope of 2 for everyone
+    >>> yardstick = fit_yardstick(data.X, data.y, data.treatment, n_folds=2)
     >>> right, none = AverageCurve(lambda dose: 2 * dose), ZeroEffect().fit(data.X, data.y)
     >>> gap = yardstick.risk(right).minus(yardstick.risk(none))
     >>> gap.value < -3 * gap.standard_error
@@ -301,9 +301,10 @@ def effect_risk(
     --------
     >>> from doseforest.baselines import AverageCurve
     >>> from doseforest.datasets import DESIGNS
-    >>> data = DESIGNS["linear"].draw(n=200, seed=0)
-    >>> right = effect_risk(AverageCurve(lambda t: 2 * t), data.X, data.y, data.treatment)
-    >>> wrong = effect_risk(AverageCurve(lambda t: -2 * t), data.X, data.y, data.treatment)
+    >>> data = DESIGNS["linear"].draw(n=60, seed=0)  # a slope of 2 for everyone
+    >>> rows = data.X, data.y, data.treatment
+    >>> right = effect_risk(AverageCurve(lambda dose: 2 * dose), *rows, n_folds=2)
+    >>> wrong = effect_risk(AverageCurve(lambda dose: -2 * dose), *rows, n_folds=2)
     >>> right.value < wrong.value
     True
     """
