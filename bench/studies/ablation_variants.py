@@ -96,7 +96,7 @@ def with_outcome(trained: Trained, fit: Callable[..., Mapping[str, OutcomeModel]
     """The same rows and folds with another outcome model."""
     rows, plan = trained.rows, trained.plan
     folds = trained.outcome.folds[None]
-    outcome = cross_fit_outcome(fit, rows.X, rows.dose, rows.y, folds, seed=plan.seed)
+    outcome = cross_fit_outcome(fit, rows.X, rows.dose.values, rows.y, folds, seed=plan.seed)
     return replace(trained, outcome=outcome)
 
 
@@ -140,14 +140,14 @@ def sieve(
 
 def not_residualised(trained: Trained) -> FittedCorrection:
     """Dose functions less their mean over all rows, not given the covariates."""
-    functions = trained.plan.basis.evaluate(trained.rows.dose)[:, 1:]
+    functions = trained.plan.basis.evaluate(trained.rows.dose.values)[:, 1:]
     return sieve(trained, means=np.tile(functions.mean(axis=0), (len(functions), 1)))
 
 
 def other_basis(trained: Trained, n_functions: int) -> FittedCorrection:
     """As many polynomials of the dose."""
     recipe = Legendre(n_functions, masses="auto")
-    return sieve(trained, basis=recipe.fit(trained.rows.dose, trained.rows.weights))
+    return sieve(trained, basis=recipe.fit(trained.rows.dose.values, trained.rows.weights))
 
 
 def one_leaf_size(trained: Trained, size: int) -> FittedCorrection:
@@ -166,7 +166,7 @@ def not_cross_fitted(trained: Trained) -> FittedCorrection:
     rows, full = trained.rows, trained.outcome.full
     n_models = len(trained.outcome.repeats[0].models)
     seen = FoldModels(trained.outcome.folds, (full,) * n_models, full)
-    outcome = CrossFittedOutcome(full, {}, (seen,), full.predict(rows.X, rows.dose))
+    outcome = CrossFittedOutcome(full, {}, (seen,), full.predict(rows.X, rows.dose.values))
     return sieve(replace(trained, outcome=outcome))
 
 
@@ -240,7 +240,7 @@ def residual_at_observed_dose(trained: Trained) -> FittedCorrection:
     density = conditional_density(rows, trained.plan).observed
     said = doubly_robust_curves(
         np.zeros((rows.n_rows, len(grid))),
-        rows.dose,
+        rows.dose.values,
         rows.y - trained.outcome.observed,
         grid,
         np.tile(density[:, None], (1, len(grid))),
@@ -261,7 +261,7 @@ def stabilised_weights_alone(trained: Trained) -> FittedCorrection:
     bandwidth = rule_of_thumb(rows.dose, "epanechnikov", rows.weights)
     weights = weigh_treatments(rows, residual, plan).chosen.r
     smoothers = residual_weights(
-        rows.dose, plan.grid, bandwidth, "epanechnikov", weights, rows.weights
+        rows.dose.values, plan.grid, bandwidth, "epanechnikov", weights, rows.weights
     )
     return mean_curves(trained, smoothers * residual[:, None])
 

@@ -84,7 +84,7 @@ def without_linear_terms(own: Printed) -> FittedCorrection:
     The rows that grow keep their outcomes, so that the trees are the same.
     """
     rows = own.rows
-    functions = own.plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = own.plan.basis.evaluate(rows.dose.values)[:, 1:]
     y = less_linear_terms(rows.X, functions, rows.y)
     return printed(replace(own, rows=replace(rows, y=np.where(_growing(rows), rows.y, y))))
 

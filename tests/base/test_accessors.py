@@ -93,7 +93,7 @@ def test_kept_methods_answer_as_their_accessors(fitted):
 
 def test_a_second_fit_forgets_the_averages_of_the_first(fitted):
     forest = clone(fitted)
-    X, dose = fitted._fitted.rows.X, fitted._fitted.rows.dose
+    X, dose = fitted._fitted.rows.X, fitted._fitted.rows.dose.values
     first = forest.fit(X, 2 * dose, treatment=dose).average.effect(2.0, 1.0).value
     second = forest.fit(X, 5 * dose, treatment=dose).average.effect(2.0, 1.0).value
     assert (round(first, 6), round(second, 6)) == (2.0, 5.0)

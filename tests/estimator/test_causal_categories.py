@@ -125,7 +125,7 @@ def test_every_correction_finds_the_slopes_of_categories(correction, honesty):
 def test_every_kind_of_treatment_weights_takes_categories(name):
     rows = check_training(DATA.frame, DATA.y, DATA.dose)
     folds = np.arange(rows.n_rows) % 4
-    found = named_weights(name, rows.X, rows.dose, folds, rows.category_counts())
+    found = named_weights(name, rows.X, rows.dose.values, folds, rows.category_counts())
     city = pd.get_dummies(DATA.frame.city).to_numpy(float)
     together = (city - city.mean(axis=0)) * (DATA.dose - DATA.dose.mean())[:, None]
     raw, weighed = (np.abs(r @ together).sum() for r in (np.ones(rows.n_rows), found.r))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import default_grid
 from doseforest.engine.growth.forest_settings import GrowthSettings
 from doseforest.estimator.corrections.kernel_curves import kernel_ratio
@@ -61,19 +62,19 @@ def given_outcome(rows, function):
         return {"given": Given(function, float(y.mean()))}
 
     folds = draw_folds(rows.ids, 4, seed=0)[None]
-    return cross_fit_outcome(fit, rows.X, rows.dose, rows.y, folds)
+    return cross_fit_outcome(fit, rows.X, rows.dose.values, rows.y, folds)
 
 
 def stabilized(rows, function=None, settings=SETTINGS, grid=None, **options):
     outcome = given_outcome(rows, function)
-    doses = default_grid(rows.dose, 10) if grid is None else grid
+    doses = default_grid(rows.dose.values, 10) if grid is None else grid
     ones = np.ones(rows.n_rows)
     return outcome, fit_stabilized(rows, outcome, doses, ones, settings, **options)
 
 
 def published(rows, function=None, settings=SETTINGS):
-    outcome, grid = given_outcome(rows, function), default_grid(rows.dose, 10)
-    flat = np.full((rows.n_rows, len(grid)), 1 / np.ptp(rows.dose))
+    outcome, grid = given_outcome(rows, function), default_grid(rows.dose.values, 10)
+    flat = np.full((rows.n_rows, len(grid)), 1 / np.ptp(rows.dose.values))
     return outcome, fit_published(rows, outcome, grid, flat, settings)
 
 
@@ -121,13 +122,17 @@ def test_without_the_net_a_right_outcome_model_is_not_left_alone():
 def test_levels_get_the_weighted_means_of_their_own_rows():
     rng = np.random.default_rng(0)
     rows = draw(levels=[0.0, 1.0, 5.0], n=400)
-    levels, r, residual = np.unique(rows.dose), rng.uniform(0.5, 2, 400), rows.y - rows.y.mean()
-    smooth = residual_weights(rows.dose, levels, 1.0, "exact", r)
+    levels, r, residual = (
+        np.unique(rows.dose.values),
+        rng.uniform(0.5, 2, 400),
+        rows.y - rows.y.mean(),
+    )
+    smooth = residual_weights(rows.dose.values, levels, 1.0, "exact", r)
     channels = np.hstack([smooth * residual[:, None], smooth])
     settings = replace(SETTINGS, kernel="exact")
     forest = grow_curves(rows, channels[:, :3], channels, levels, settings, 20)
     near = forest.forest_weights(rows.X[:50]).toarray()
-    at_level = (rows.dose[:, None] == levels) * r[:, None]
+    at_level = (rows.dose.values[:, None] == levels) * r[:, None]
     expected = (near @ (at_level * residual[:, None])) / (near @ at_level)
     ratio = kernel_ratio(forest.forest.average(rows.X[:50]), forest.forest.fallback, 0.0)
     np.testing.assert_allclose(ratio, expected, rtol=1e-4, atol=1e-4)  # leaves sum in float32
@@ -135,19 +140,19 @@ def test_levels_get_the_weighted_means_of_their_own_rows():
 
 def test_published_curves_of_levels_average_to_the_means_of_the_levels():
     rows = draw(levels=[0.0, 1.0, 5.0], n=400)
-    levels, counts = np.unique(rows.dose, return_counts=True)
+    levels, counts = np.unique(rows.dose.values, return_counts=True)
     shares = np.tile(counts / 400, (400, 1))
     curves = np.full((400, 3), 7.0)  # any constant model
     said = doubly_robust_curves(
-        curves, rows.dose, rows.y, levels, shares, kernel="exact", bandwidth=1.0
+        curves, rows.dose.values, rows.y, levels, shares, kernel="exact", bandwidth=1.0
     )
-    means = [rows.y[rows.dose == level].mean() for level in levels]
+    means = [rows.y[rows.dose.values == level].mean() for level in levels]
     np.testing.assert_allclose(said.mean(axis=0), means, rtol=1e-5)
 
 
 def test_levels_are_fitted_without_a_bandwidth():
     rows = draw(levels=[0.0, 1.0, 5.0])
-    levels = np.unique(rows.dose)
+    levels = np.unique(rows.dose.values)
     outcome, fitted = stabilized(rows, grid=levels, settings=replace(SETTINGS, kernel="exact"))
     new = units()
     curves = fitted.correction.curves(outcome.full, new, new, levels, 1)
@@ -222,7 +227,7 @@ class TestFittedCorrections:
         # Out of bag a row is left to a third of the trees: noise, .1 to .2 of the curves' spread.
         assert np.sqrt(np.mean((curves - asked) ** 2)) < 0.4 * asked.std()
         assert (curves != asked).all()
-        columns = np.searchsorted(grid, np.clip(rows.dose, grid[0], grid[-1]))
+        columns = np.searchsorted(grid, np.clip(rows.dose.values, grid[0], grid[-1]))
         at_grid = fitted.added.observed(grid[columns])
         np.testing.assert_allclose(at_grid, fitted.added.curves(grid)[np.arange(N_ROWS), columns])
 
@@ -233,7 +238,7 @@ def test_rows_that_grow_do_not_fill_leaves():
     other = replace(half, y=np.where(half.grows, -half.y, half.y))
     outcome = given_outcome(rows, true_mean)
     stumps = replace(SETTINGS, growth=GrowthSettings(n_trees=5, max_depth=0, honesty="none"))
-    grid, new = default_grid(rows.dose, 10), units()
+    grid, new = default_grid(rows.dose.values, 10), units()
     flat = np.full((N_ROWS, 10), 0.5)
     means = [
         fit_published(own, outcome, grid, flat, stumps).correction.curves(
@@ -246,7 +251,9 @@ def test_rows_that_grow_do_not_fill_leaves():
 
 def test_a_gap_in_the_doses_is_bridged():
     rows = draw()
-    gap = replace(rows, dose=np.where(rows.dose > 1, rows.dose + 20, rows.dose))
+    gap = replace(
+        rows, dose=Doses.of(np.where(rows.dose.values > 1, rows.dose.values + 20, rows.dose.values))
+    )
     _, fitted = stabilized(gap)
     assert fitted.report[0]["bandwidth"] > 9  # half of the gap, and some
 

@@ -36,7 +36,7 @@ def storable(model):
     """The model with small trees behind an encoder in place of the tests' regressor."""
     rows = check_training(DATA.frame, DATA.y, DATA.dose)
     fit = EncodedFit(few_trees, rows.category_counts())
-    outcome = fit(rows.X, rows.dose, rows.y)["trees"]
+    outcome = fit(rows.X, rows.dose.values, rows.y)["trees"]
     parts = tuple(CorrectedOutcome(outcome, part.correction) for part in model.parts)
     return replace(model, parts=parts)
 

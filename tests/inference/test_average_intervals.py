@@ -130,7 +130,7 @@ def test_values_of_least_error_are_curves_plus_the_chosen_correction(fitted):
     rows = averager.parts[0].rows
     curves, _ = out_of_bag(averager.parts, doses)
     said = residual_influence(
-        rows.dose,
+        rows.dose.values,
         averager.residual,
         doses,
         kernel=averager.kernel,
@@ -152,7 +152,9 @@ def test_bias_correction_is_told_and_makes_the_correction_in_full(fitted):
     assert found.method == "bias_corrected"
     assert found.bandwidth == min(averager.bandwidth, averager.error_bandwidth)
     curves, _ = out_of_bag(averager.parts, doses)
-    bent = local_polynomials(rows.dose, averager.residual, doses, found.bandwidth, KERNEL, degree=2)
+    bent = local_polynomials(
+        rows.dose.values, averager.residual, doses, found.bandwidth, KERNEL, degree=2
+    )
     np.testing.assert_allclose(found.values, curves.mean(axis=0) + bent.values)
     plain = fitted.average_dose_response(doses)
     assert (found.standard_errors > plain.standard_errors).all()

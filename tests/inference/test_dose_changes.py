@@ -213,7 +213,7 @@ def test_residuals_alone_find_derivative_and_shift(blind):
     assert slope.value == pytest.approx(2.5, abs=4 * slope.standard_error)
     # The efficient influence: (T - x0) e with e about 2.5 T + 3 x0, of deviation about 8.
     rows = blind._fitted.rows
-    exact = np.std((rows.dose - rows.X[:, 0]) * (rows.y - rows.y.mean())) / np.sqrt(1500)
+    exact = np.std((rows.dose.values - rows.X[:, 0]) * (rows.y - rows.y.mean())) / np.sqrt(1500)
     assert slope.standard_error == pytest.approx(exact, rel=0.2)
     shift = blind.average.shift_effect(0.5, at_edge="stay")
     assert shift.value == pytest.approx(1.25, abs=4 * shift.standard_error)

@@ -146,7 +146,7 @@ def test_a_component_that_follows_the_one_before_has_no_room():
 
     rng = np.random.default_rng(0)
     first = rng.normal(size=2000)
-    dose = Doses.of_table(np.column_stack([first, first + 0.1 * rng.normal(size=2000)])).values
+    dose = Doses.of_table(np.column_stack([first, first + 0.1 * rng.normal(size=2000)]))
     ratios = component_ratios(
         ChainedDensity((First(), Second())),
         np.zeros((2000, 1)),

@@ -100,7 +100,7 @@ def test_numbers_of_new_units_are_the_local_ones(units, local_rows):
     from doseforest.spark.category_sums import encode_units
 
     encoder = encode_units(units, local_rows.category_counts())
-    doses = local_rows.dose[:, None]
+    doses = local_rows.dose.values[:, None]
     expected, _ = fit_encoder(
         local_rows.X,
         local_rows.category_counts(),
@@ -137,7 +137,7 @@ def test_trees_split_on_sets_of_categories_as_the_local_ones(units, local_rows):
     plan = ForestPlan(n_trees=4, min_node_size=10, seed=7)
     splits = BinnedFeatures(bins, counts=counts)
     grown, _ = distributed_forest(units.blocks.map(rows), bins, plan, categories=splits.categories)
-    y, dose = local_rows.y, local_rows.dose
+    y, dose = local_rows.y, local_rows.dose.values
     local = CurveForest(4, min_node_size=10, random_state=7, categorical_features=list(counts)).fit(
         local_rows.X, np.column_stack([y, dose * y])
     )

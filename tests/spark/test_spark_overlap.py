@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_spark_estimator import SMALL, columns_of_rows, frame_of
 
+from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange
 from doseforest.doses.smoothing.bandwidths import rule_of_thumb
 from doseforest.doses.smoothing.kernel_weights import effective_sample
@@ -68,7 +69,9 @@ class Measured:
             blocks = kept.keep(context.parallelize(halves, 2))
             units = Units(blocks, kept, N_ROWS, 2, N_FOLDS, 0, weighted=True)
             features = summarise_features(units, 16)
-            sample = TrainingRows(self.x[:, :0], None, self.dose, y, self.weights, ids, NONE, NONE)
+            sample = TrainingRows(
+                self.x[:, :0], None, Doses(self.dose), y, self.weights, ids, NONE, NONE
+            )
             covariates = BinnedFeatures(features.bins)
             bin_units(units, _with_dose(features.bins, sample, 16), covariates)
             work = ForestWork(ForestPlan(3, 50, 0, honesty="none"), GrowthReport())

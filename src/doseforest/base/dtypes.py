@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BinArray = NDArray[np.uint8 | np.uint16]
 ChannelArray = NDArray[np.float32]
-DoseArray = NDArray[Any]  # float64, or records of float64: see doses/dose_values.py
+DoseArray = NDArray[Any]  # `values` of Doses, doses/dose_values.py: float64, or records of it
 SetArray = NDArray[np.uint64]  # (n, set words): bit b % 64 of word b // 64 stands for bin b
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from doseforest.base.dtypes import DoseArray
 from doseforest.doses.bases.arms import has_arms
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 
 
 def series_label(values: Any, default: str) -> str:
@@ -16,7 +15,7 @@ def series_label(values: Any, default: str) -> str:
     return name if isinstance(name, str) and name else default
 
 
-def dose_labels(treatment: Any, dose: DoseArray) -> tuple[str, ...]:
+def dose_labels(treatment: Any, dose: AnyDoses) -> tuple[str, ...]:
     """Names of the components: of the columns given, else "dose[0]", "dose[1]", or arm and dose.
 
     Examples

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.doses.grids import dose_sample
 
 N_NODES = {1: 31, 2: 11, 3: 5}  # along each component, by their number
 
 
 def representative_doses(
-    dose: DoseArray, weights: FloatArray | None = None
+    dose: AnyDoses, weights: FloatArray | None = None
 ) -> tuple[DoseArray, FloatArray]:
     """Doses and the shares of the weight that they stand for.
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from doseforest.doses.boxes import has_levels
-from doseforest.doses.dose_values import Doses
 from doseforest.estimator.assignment import check_kinds
 from doseforest.estimator.corrections.correction_registry import recipe_of
 from doseforest.estimator.fit_plan import FitPlan
@@ -50,7 +49,7 @@ def check_plan(rows: TrainingRows, forest: Any) -> None:
             f"given. Got {type(model).__name__} instead."
         )
     if forest.kernel == "exact" and not has_levels(rows.dose, rows.weights):
-        n_levels = max(len(np.unique(column)) for column in Doses.of(rows.dose).columns)
+        n_levels = max(len(np.unique(column)) for column in rows.dose.columns)
         raise ValueError(
             "The 'kernel' parameter may be 'exact' only for a dose of few levels. "
             f"Got a dose with {n_levels} distinct values instead."
@@ -94,7 +93,7 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
         return
     if is_estimated(density):
         return
-    if Doses.of(rows.dose).joint:
+    if rows.dose.joint:
         raise ValueError(
             "The 'density' parameter must be the name of a density or of weights for doses of "
             "several components; 'none' for doses that were randomised alike for everyone. "
@@ -102,8 +101,8 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
         )
     _check_length(rows, density)
     own = given_density(rows, density)
-    given = known_rows(own, rows.treatment_features, rows.dose, rows.weights)
-    check_kinds(given, rows.dose, rows.weights)
+    given = known_rows(own, rows.treatment_features, rows.dose.values, rows.weights)
+    check_kinds(given, rows.dose.values, rows.weights)
     if not given.known.all():
         n_groups = len(np.unique(rows.ids[~given.known]))
         if n_groups < forest.n_folds:
@@ -112,7 +111,7 @@ def _check_density(rows: TrainingRows, forest: Any) -> None:
                 f"the {forest.n_folds} folds. Got {n_groups} groups without a density instead."
             )
     one = np.flatnonzero(given.known)[:1]
-    if recipe.divides_by_density and given.densities(one, rows.dose[:1]) is None:
+    if recipe.divides_by_density and given.densities(one, rows.dose.values[:1]) is None:
         raise ValueError(
             "The 'density' parameter must be a function, strata, probabilities of all levels or "
             f"the name of a density for correction={recipe.name!r}, which needs it at every "

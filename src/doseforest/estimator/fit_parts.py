@@ -18,7 +18,7 @@ def fit_parts(rows: TrainingRows, plan: FitPlan) -> tuple[TrainedPart, ...]:
             outcome = cross_fit_outcome(
                 plan.fit_outcome,
                 drawn.X,
-                drawn.dose,
+                drawn.dose.values,
                 drawn.y,
                 folds,
                 weights=drawn.weights,

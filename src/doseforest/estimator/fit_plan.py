@@ -73,20 +73,22 @@ def fit_basis(recipe: str | DoseBasis, rows: TrainingRows) -> FittedBasis:
     chosen: DoseBasis
     if not isinstance(recipe, str):
         chosen = recipe
-    elif Doses.of(rows.dose).joint:
+    elif rows.dose.joint:
         chosen = _joint_basis(recipe, rows.dose)
+    elif recipe == "auto":
+        chosen = component_basis(rows.dose.values, rows.weights)
     else:
-        chosen = component_basis(rows.dose, rows.weights) if recipe == "auto" else BASES[recipe]()
-    return chosen.fit(rows.dose, rows.weights)
+        chosen = BASES[recipe]()
+    return chosen.fit(rows.dose.values, rows.weights)
 
 
-def _joint_basis(recipe: str, dose: DoseArray) -> DoseBasis:
+def _joint_basis(recipe: str, dose: Doses) -> DoseBasis:
     """Arms with doses of their own, or products of functions of each component."""
     if recipe == "arms" or (recipe == "auto" and has_arms(dose)):
         return Arms()
     if recipe in ("auto", "tensor"):
         return Tensor()
-    return Tensor(tuple(BASES[recipe]() for _ in range(Doses.of(dose).n_components)))
+    return Tensor(tuple(BASES[recipe]() for _ in range(dose.n_components)))
 
 
 def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
@@ -97,7 +99,7 @@ def dose_kernel(rows: TrainingRows, plan: FitPlan) -> tuple[str | Kernel, bool]:
 
 def check_levels(rows: TrainingRows, folds: IntArray) -> None:
     """Raise ValueError where a model without some fold would never see a level of the dose."""
-    for column in Doses.of(rows.dose).columns:
+    for column in rows.dose.columns:
         _check_component(column, rows.weights, folds)
 
 

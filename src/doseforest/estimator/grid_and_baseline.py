@@ -19,7 +19,7 @@ from doseforest.estimator.training_rows import TrainingRows
 
 def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel) -> Doses:
     """The dose asked for, else 0 where enough rows speak about it, else the lowest with enough."""
-    dose, weights = Doses.of(rows.dose), rows.weights
+    dose, weights = rows.dose, rows.weights
     if asked is not None:
         checked = one_dose(asked, "baseline", dose.n_components)
         check_doses(checked, observed_support(dose, weights), "baseline")
@@ -37,7 +37,7 @@ def choose_forest_baseline(rows: TrainingRows, asked: Any, kernel: str | Kernel)
 
 def choose_grid(rows: TrainingRows, asked: Any, baseline: Doses) -> Doses:
     """The doses asked for, else about 20 over the support or the levels; the baseline is added."""
-    dose, weights = Doses.of(rows.dose), rows.weights
+    dose, weights = rows.dose, rows.weights
     if asked is None:
         return usual_grid(dose, weights, baseline)
     table = dose_table(asked, 1, n_components=dose.n_components)
@@ -56,4 +56,4 @@ def choose_grid(rows: TrainingRows, asked: Any, baseline: Doses) -> Doses:
 
 def correction_grid(rows: TrainingRows, grid: Doses, baseline: Doses) -> Doses:
     """Doses at which leaves hold curves: those of the forest; of several components, all usual."""
-    return usual_grid(Doses.of(rows.dose), rows.weights, baseline) if grid.joint else grid
+    return usual_grid(rows.dose, rows.weights, baseline) if grid.joint else grid

@@ -57,7 +57,7 @@ class TrainedPart:
 
     def observed_out_of_bag(self) -> FloatArray:
         """The same at each row's own dose."""
-        return self.outcome.observed + self.fitted.added.observed(self.rows.dose)
+        return self.outcome.observed + self.fitted.added.observed(self.rows.dose.values)
 
 
 def mean_weights(parts: tuple[TrainedPart, ...]) -> dict[str, float]:

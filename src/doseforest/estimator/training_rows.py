@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data import checks
 from doseforest.data.categories import learn_categories
 from doseforest.data.feature_places import feature_places
@@ -36,7 +36,7 @@ class TrainingRows:
 
     X: FloatArray  # (n_rows, n_features), NaN is missing
     names: tuple[str, ...] | None  # of the features
-    dose: DoseArray  # (n_rows,)
+    dose: Doses  # (n_rows,)
     y: FloatArray  # (n_rows,)
     weights: FloatArray | None  # (n_rows,) of mean 1; None: all equal
     ids: IntArray  # (n_rows,) row ids, or group codes: rows that share one are drawn together
@@ -133,7 +133,7 @@ class TrainingRows:
         """All rows as one block, with columns that are known of them."""
         if self.grows is not None:
             columns = {**columns, LEAF_WEIGHTS: self.leaf_weights}
-        return RowBlock(self.X, self.dose, self.y, self.weights, self.ids, folds, columns)
+        return RowBlock(self.X, self.dose.values, self.y, self.weights, self.ids, folds, columns)
 
     def leaf_means_without(self, values: FloatArray) -> FloatArray:
         """Weighted mean over the rows that fill leaves but a row and its group, for each row.
@@ -226,7 +226,7 @@ def check_training(
     return TrainingRows(
         X=values,
         names=table.names,
-        dose=Doses.of_table(doses).values,
+        dose=Doses.of_table(doses),
         y=outcome,
         weights=None if weights is None else weights.astype(np.float64),
         ids=ids,

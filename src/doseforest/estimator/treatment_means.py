@@ -48,12 +48,12 @@ def treatment_means(rows: TrainingRows, folds: IntArray, plan: FitPlan) -> Treat
     ('known', array([[0.6],
            [0.6]]))
     """
-    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = plan.basis.evaluate(rows.dose.values)[:, 1:]
     everyone = np.ones(rows.n_rows, bool)
     if is_estimated(plan.density):
         return TreatmentMeans(_estimated(everyone, functions, rows, folds, plan), ESTIMATED)
     density = given_density(rows, plan.density)
-    given = known_rows(density, rows.treatment_features, rows.dose, rows.weights)
+    given = known_rows(density, rows.treatment_features, rows.dose.values, rows.weights)
     exact = given.means(lambda doses: plan.basis.evaluate(doses)[:, 1:])
     if exact is not None and given.known.all():
         return TreatmentMeans(exact, KNOWN)

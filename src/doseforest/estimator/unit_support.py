@@ -40,7 +40,7 @@ def fit_overlap(
     learner = any_learner(with_categories(LocationScale(), counts), rows.dose)
     density = learner.fit(
         rows.treatment_features,
-        rows.dose,
+        rows.dose.values,
         weights=rows.weights,
         seed=plan.seed,
         n_threads=plan.n_threads,

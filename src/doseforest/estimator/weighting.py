@@ -11,7 +11,6 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.seeds import Purpose, derive
 from doseforest.data.checks import as_labels
-from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import dose_sample
 from doseforest.estimator.assignment import known_weights
 from doseforest.estimator.fit_plan import FitPlan, dose_kernel, fold_numbers
@@ -45,7 +44,7 @@ def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) ->
     }
 
     def named(asked: Any) -> TreatmentWeights:
-        return named_weights(asked, X, rows.dose, folds, counts, **shared)
+        return named_weights(asked, X, rows.dose.values, folds, counts, **shared)
 
     if not is_estimated(plan.density):
         return WeightChoice(_known(rows, plan), {}, correct=True, strength=1.0)
@@ -53,14 +52,14 @@ def weigh_treatments(rows: TrainingRows, residual: FloatArray, plan: FitPlan) ->
         return WeightChoice(named(plan.density), {}, correct=True, strength=1.0)
     table = X
     if counts:
-        doses = Doses.of(rows.dose).table
+        doses = rows.dose.table
         targets = np.column_stack([residual, doses])
         _, table = fit_encoder(
             X, counts, targets, doses=doses, weights=rows.weights, seed=plan.seed
         )
     candidates = [named(name) for name in AUTO]
     return choose_weights(
-        table, rows.dose, residual, folds, plan.grid, candidates=candidates, **shared
+        table, rows.dose.values, residual, folds, plan.grid, candidates=candidates, **shared
     )
 
 
@@ -80,7 +79,7 @@ def conditional_density(rows: TrainingRows, plan: FitPlan) -> RowDensities:
     return cross_fit_density(
         any_learner(with_categories(learner, counts), rows.dose),
         rows.treatment_features,
-        rows.dose,
+        rows.dose.values,
         fold_numbers(rows.ids, plan),
         weights=rows.weights,
         seed=plan.seed,
@@ -94,7 +93,7 @@ def _known(rows: TrainingRows, plan: FitPlan) -> TreatmentWeights:
     return known_weights(
         given_density(rows, plan.density),
         X,
-        rows.dose,
+        rows.dose.values,
         table=encoded_table(X, rows.dose, counts, rows.weights, plan.seed),
         ids=rows.ids,
         n_folds=plan.n_folds,
@@ -140,7 +139,7 @@ def density_of_growing_rows(
     counts = growing.category_counts(growing.treatment_columns)
     fitted = with_categories(learner, counts).fit(
         X,
-        growing.dose,
+        growing.dose.values,
         support=_support_without_masses(rows, growing, plan),
         weights=growing.weights,
         seed=plan.seed,

@@ -132,7 +132,7 @@ def _judge(parts: tuple[TrainedPart, ...], plan: FitPlan) -> _Judge:
     rows = parts[0].rows
     folds = fold_numbers(rows.ids, plan)
     projection = fit_projection(plan.basis, rows.dose, rows.weights)
-    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = plan.basis.evaluate(rows.dose.values)[:, 1:]
     shared: dict[str, Any] = {
         "weights": rows.weights,
         "seed": plan.seed,

@@ -10,6 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data import checks
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.corrections.projection import fit_projection
 from doseforest.estimator.fit_plan import FitPlan, fold_numbers
 from doseforest.estimator.fitted import Fitted
@@ -85,7 +86,7 @@ def curve_shapes(judged: JudgedRows, *, of_shapes: bool = False) -> CurveShapes:
     rows, plan = judged.rows, judged.plan
     folds = fold_numbers(rows.ids, plan)
     projection = fit_projection(plan.basis, rows.dose, rows.weights)
-    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = plan.basis.evaluate(rows.dose.values)[:, 1:]
     at_nodes = judged.curves(projection.nodes)
     coefficients = projection.coefficients(at_nodes)
     left = judged.residual
@@ -137,14 +138,14 @@ def new_rows_judged(
     rows = replace(
         found,
         names=trained.names,
-        dose=model.support.clip(found.dose),
+        dose=Doses(model.support.clip(found.dose.values)),
         effect_columns=trained.effect_columns,
         treatment_columns=trained.treatment_columns,
         categories=trained.categories,
     )
     known = is_estimated(plan.density) or callable(plan.density)
     own_plan = plan if known else replace(plan, density="auto")
-    observed = model.curves(rows.X, rows.dose[:, None])[:, 0]
+    observed = model.curves(rows.X, rows.dose.values[:, None])[:, 0]
     return JudgedRows(rows, own_plan, lambda asked: model.curves(rows.X, asked), observed)
 
 

@@ -114,7 +114,7 @@ def scores_by_nuisances(
     if smooth:
         bandwidth = choose_bandwidth("rule_of_thumb", rows, judged.residual, kernel, r)
     mean, said = centred_influence(
-        rows.dose,
+        rows.dose.values,
         judged.residual,
         doses,
         kernel=kernel,

@@ -116,7 +116,7 @@ def _treatment(
     rows: TrainingRows, grounds: tuple[DoseSupport, ...], axes: DoseAxes, baseline: Any
 ) -> tuple[str, ...]:
     own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    columns = Doses.of(rows.dose).columns
+    columns = rows.dose.columns
     if len(columns) == 1:
         digits = 4 if grounds[0].continuous else 6
         text = _component(columns[0], own, grounds[0])

@@ -99,7 +99,7 @@ class PopulationPlots(ForestPlots):
         )
         ax = plot_average_curve(curve, path.marks, level=level, ax=ax)
         if show_doses:
-            places, seen = path.observed(Doses.of(rows.dose))
+            places, seen = path.observed(rows.dose)
             weights = None if rows.weights is None else rows.weights[seen]
             dose_strip(ax, places, path.marks, weights)
         path.label(ax)

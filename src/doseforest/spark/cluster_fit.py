@@ -284,7 +284,7 @@ def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
     return TrainingRows(
         X=np.zeros((len(dose), 0)),
         names=None,
-        dose=dose[order],
+        dose=Doses(dose[order]),
         y=np.zeros(len(dose)),
         weights=weights[order] if weighted else None,
         ids=np.arange(len(dose)),
@@ -305,7 +305,7 @@ def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
 def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:
     """Bins of the covariates, then of the dose or of each of its components."""
     row_weights = None if sample.weights is None else sample.weights.astype(np.float32)
-    for values in Doses.of(sample.dose).columns:
+    for values in sample.dose.columns:
         edges = feature_edges(values, row_weights, max_bins)
         starts = np.append(bins.edge_starts, bins.edge_starts[-1] + len(edges))
         bins = replace(bins, edges=np.concatenate([bins.edges, edges]), edge_starts=starts)

@@ -105,8 +105,9 @@ def _question(
     grid: FloatArray,
     summary: FrameSummary,
 ) -> _Question:
-    ground, middle = density.support, float(sample.dose.mean())
-    nodes, lengths = variance_nodes(quadrature_grid(sample.dose, ground, sample.weights), ground)
+    ground, dose = density.support, sample.dose.values
+    middle = float(dose.mean())
+    nodes, lengths = variance_nodes(quadrature_grid(dose, ground, sample.weights), ground)
 
     def sums(block: RowBlock) -> Sums:
         own, about = block.row_weights, block.dose - middle

@@ -61,7 +61,7 @@ def add_ratios(
         Lowest and highest dose of all rows.
     """
     ground = density.support
-    points = quadrature_grid(sample.dose, ground, sample.weights)
+    points = quadrature_grid(sample.dose.values, ground, sample.weights)
     means = _mean_density(units, density, points)
 
     def ratios(block: RowBlock) -> dict[str, FloatArray]:

@@ -101,7 +101,7 @@ class Averager:
         """What residuals add at each dose, in full, with each unit's part in its error."""
         rows = self.parts[0].rows
         mean, said = centred_influence(
-            rows.dose,
+            rows.dose.values,
             self.residual,
             doses,
             kernel=self.kernel,
@@ -115,7 +115,7 @@ class Averager:
     def _corrections(self, doses: FloatArray) -> FloatArray:
         rows = self.parts[0].rows
         return residual_influence(
-            rows.dose,
+            rows.dose.values,
             self.residual,
             doses,
             kernel=self.kernel,

@@ -66,7 +66,7 @@ def check_bags(rows: TrainingRows, forest: Any, plan: FitPlan) -> None:
 def grow_bags(part: TrainedPart, plan: FitPlan) -> UnitBags:
     """Grow the forest of intervals; nuisances are those of the fit."""
     rows, outcome = part.rows, part.outcome
-    functions = plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = plan.basis.evaluate(rows.dose.values)[:, 1:]
     residual = rows.y - outcome.observed
     with plan.stopwatch("nuisances"):
         centred = functions - treatment_means(rows, outcome.folds, plan).values

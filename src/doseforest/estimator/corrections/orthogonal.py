@@ -247,7 +247,7 @@ def fit_orthogonal(
                 n_threads=n_threads,
             )
 
-    functions = basis.evaluate(rows.dose)[:, 1:]
+    functions = basis.evaluate(rows.dose.values)[:, 1:]
     if treatment_means is None:
         treatment_means = means_of(functions, rows.treatment_columns, settings.treatment_model)
     projection = fit_projection(basis, rows.dose, rows.weights)

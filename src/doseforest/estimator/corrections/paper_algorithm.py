@@ -96,7 +96,9 @@ def fit_paper(
     with stopwatch("curves"):
         curves = outcome.full.curves(growing.X, grid, n_threads=n_threads)
         columns = CRITERIA[settings.criterion](growing, curves, grid, density, settings)
-        spread = density_moments(density, grid, growing.dose, settings) if settings.zeta else None
+        spread = None
+        if settings.zeta:
+            spread = density_moments(density, grid, growing.dose.values, settings)
     seed = derive(settings.seed, Purpose.PAPER_FOREST)
     in_bins = growing.binned(settings.max_bins, seed=seed, n_threads=n_threads)
     grown = _grow(in_bins, columns, spread, grid, settings, seed)
@@ -130,7 +132,7 @@ def theta_columns(
     """
     robust = doubly_robust_curves(
         curves,
-        rows.dose,
+        rows.dose.values,
         rows.y,
         grid,
         density(grid),
@@ -155,7 +157,7 @@ def pdrf_columns(
     """
     derivative = isinstance(checked_kernel(settings.kernel), GaussianKernel)
     columns = kernel_channels(
-        rows.dose,
+        rows.dose.values,
         rows.y,
         grid,
         settings.bandwidth,
@@ -253,9 +255,10 @@ def _fill(
 
 def _leaf_kernel(rows: TrainingRows, grid: FloatArray, settings: PaperSettings) -> FloatArray:
     """Step 7: the kernel divided by its integral over [Tmin, Tmax], over t at a fixed T_i."""
-    ends = min(rows.dose.min(), grid[0]), max(rows.dose.max(), grid[-1])
+    dose = rows.dose.values
+    ends = min(dose.min(), grid[0]), max(dose.max(), grid[-1])
     kernel = normalised_kernel(
-        rows.dose, grid, settings.bandwidth, settings.kernel, support=ends, over="grid"
+        dose, grid, settings.bandwidth, settings.kernel, support=ends, over="grid"
     )
     own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     return kernel * own[:, None]

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from doseforest.data.registered_names import NameIn
-from doseforest.doses.dose_values import Doses
 from doseforest.engine.splits.distances import DistanceFunction
 from doseforest.estimator.chosen_bandwidths import choose_bandwidth
 from doseforest.estimator.corrections.correction_recipe import (
@@ -84,10 +83,10 @@ class Paper(CorrectionRecipe):
 
     def check(self, rows: TrainingRows, forest: Any) -> None:
         """Refuse doses of several components, another honesty, and too few rows for the split."""
-        if Doses.of(rows.dose).joint:
+        if rows.dose.joint:
             raise ValueError(
                 "The 'treatment' parameter must have one component for correction='paper'. Got "
-                f"{Doses.of(rows.dose).n_components} instead: the other corrections take several."
+                f"{rows.dose.n_components} instead: the other corrections take several."
             )
         if forest.honesty != "forest":
             raise ValueError(

@@ -9,6 +9,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.bases.dose_basis import FittedBasis
 from doseforest.doses.dose_nodes import representative_doses
+from doseforest.doses.dose_values import AnyDoses
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Projection:
 
 
 def fit_projection(
-    basis: FittedBasis, dose: FloatArray, weights: FloatArray | None = None
+    basis: FittedBasis, dose: AnyDoses, weights: FloatArray | None = None
 ) -> Projection:
     """Projection by the observed doses: all of them when they are few, else quantiles."""
     nodes, shares = representative_doses(dose, weights)

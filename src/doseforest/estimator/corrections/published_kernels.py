@@ -88,7 +88,7 @@ def fit_published(
     with stopwatch("curves"):
         curves = doubly_robust_curves(
             outcome.curves_out_of_fold(rows.X, grid, n_threads),
-            rows.dose,
+            rows.dose.values,
             rows.y,
             grid,
             density_on_grid,

@@ -87,11 +87,11 @@ def fit_stabilized(
     """
     stopwatch = Stopwatch() if stopwatch is None else stopwatch
     residual = rows.y - outcome.observed
-    bandwidth = forest_bandwidth(rows.dose, grid, settings, rows.weights)
+    bandwidth = forest_bandwidth(rows.dose.values, grid, settings, rows.weights)
     smoother = bandwidth, settings.kernel, treatment_weights, rows.weights
     with stopwatch("curves"):
         # Tables of rows by doses are the memory of a fit. Three stay while trees grow, in float32.
-        weights = residual_weights(rows.dose, grid, *smoother)
+        weights = residual_weights(rows.dose.values, grid, *smoother)
         smoothed = weights * residual[:, None].astype(CHANNEL_DTYPE)
         curves = outcome.curves_out_of_fold(rows.X, grid, n_threads).astype(CHANNEL_DTYPE)
         curves += smoothed
@@ -105,7 +105,8 @@ def fit_stabilized(
     with stopwatch("leaves"):
         observed = [_everyone_else(rows, channels, grid)]
         del curves, channels
-        everyone, *forests = _candidates(rows, grown, kernel_share(rows.dose, grid, *smoother))
+        share = kernel_share(rows.dose.values, grid, *smoother)
+        everyone, *forests = _candidates(rows, grown, share)
         observed += [own.observed(rows, grid) for own in forests]
     with stopwatch("nuisances"):
         stack = _stack(rows, outcome, observed, residual, settings.seed, n_threads)
@@ -203,14 +204,14 @@ class _Candidate:
 
     def observed(self, rows: TrainingRows, grid: FloatArray) -> FloatArray:
         """Additions at the observed doses, shape (n_rows,)."""
-        return interpolated(grid, self.out_of_bag(rows), rows.dose[:, None])[:, 0]
+        return interpolated(grid, self.out_of_bag(rows), rows.dose.values[:, None])[:, 0]
 
 
 def _everyone_else(rows: TrainingRows, channels: ChannelArray, grid: FloatArray) -> FloatArray:
     """What the ratio of all rows but a row and its group adds at the row's dose, (n_rows,)."""
     averages = rows.leaf_means_without(channels.astype(np.float64))
     ratio = kernel_ratio(averages, rows.leaf_mean(channels.astype(np.float64)), shrinkage=0.0)
-    return interpolated(grid, ratio, rows.dose[:, None])[:, 0]
+    return interpolated(grid, ratio, rows.dose.values[:, None])[:, 0]
 
 
 def _candidates(

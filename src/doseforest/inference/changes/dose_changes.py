@@ -18,7 +18,6 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate
 from doseforest.base.seeds import Purpose, derive
 from doseforest.doses.boxes import distinct_doses, has_levels
-from doseforest.doses.dose_values import Doses
 from doseforest.estimator.assignment import KnownAssignment
 from doseforest.estimator.averages.average_curves import average_of_units
 from doseforest.estimator.fit_plan import FitPlan
@@ -95,7 +94,7 @@ class ChangeScores:
         """Mean over the rows, with its standard error by groups."""
         rows = self.rows
         found = average_of_units(self.values[:, None], rows.weights, rows.ids)
-        full = np.all([move.in_full(rows.dose) for move in self.contrast.moves], axis=0)
+        full = np.all([move.in_full(rows.dose.values) for move in self.contrast.moves], axis=0)
         of_units = float(found.standard_errors[0]) ** 2, float(found.degrees[0])
         variance, degrees = summed(of_units, self.pair_variance)
         return AverageChange(
@@ -127,10 +126,10 @@ class Changes:
     def scores(self, contrast: Contrast) -> ChangeScores:
         """Scores of one contrast."""
         rows = self.rows
-        doses, shares = contrast.at(rows.dose)
+        doses, shares = contrast.at(rows.dose.values)
         found = represent(
             self.draws,
-            rows.dose,
+            rows.dose.values,
             contrast,
             weights=rows.weights,
             known=self.known,
@@ -146,7 +145,7 @@ class Changes:
     def slopes(self) -> ChangeScores:
         """Scores of the slope of each unit's outcome at the dose that it has."""
         rows = self.rows
-        return self.scores(slope_contrast(rows.dose, rows.weights, self.levels))
+        return self.scores(slope_contrast(rows.dose.values, rows.weights, self.levels))
 
     def shifts(self, support: Any, delta: Any, factor: Any, at_edge: AtEdge) -> ChangeScores:
         """Scores of a shift of every unit's dose.
@@ -166,7 +165,7 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
     require_out_of_bag(plan, "A change of all doses")
     rows = parts[0].rows
     levels = dose_levels(rows)
-    observed = own_out_of_bag(parts, rows.dose[:, None])[:, 0]
+    observed = own_out_of_bag(parts, rows.dose.values[:, None])[:, 0]
     table = encoded_table(
         rows.treatment_features,
         rows.dose,
@@ -180,7 +179,7 @@ def prepare_changes(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Changes:
         FoldDraw(
             fit_riesz_terms(
                 table,
-                rows.dose,
+                rows.dose.values,
                 weights=rows.weights,
                 groups=clusters_of(rows.ids),
                 levels=bool(levels),
@@ -205,7 +204,7 @@ def n_draws(n_rows: int) -> int:
 
 def dose_levels(rows: TrainingRows) -> tuple[float, ...]:
     """Levels of a dose that has few of them, else none; a dose of several components is refused."""
-    dose = Doses.of(rows.dose)
+    dose = rows.dose
     if dose.joint:
         raise ValueError(
             "The 'treatment' parameter of fit must have one component for changes of all doses. "

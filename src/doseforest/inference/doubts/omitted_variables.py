@@ -90,7 +90,7 @@ def _benchmarks(
     cannot follow is lost both times. Predictions have no noise, so the difference is sharp.
     """
     rows = judged.rows
-    functions = judged.plan.basis.evaluate(rows.dose)[:, 1:]
+    functions = judged.plan.basis.evaluate(rows.dose.values)[:, 1:]
     predicted = functions - shapes.functions  # means of the functions given the covariates
     everything = np.arange(rows.X.shape[1])
 
@@ -119,7 +119,7 @@ def _followed(
     rows, plan = judged.rows, judged.plan
     table = rows.X[:, seen]
     if with_dose:
-        table = np.column_stack([table, Doses.of(rows.dose).table])
+        table = np.column_stack([table, rows.dose.table])
     if not table.shape[1]:
         return np.tile(np.average(targets, axis=0, weights=rows.weights), (rows.n_rows, 1))
     return cross_fit_means(

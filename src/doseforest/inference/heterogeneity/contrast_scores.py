@@ -63,7 +63,7 @@ def said_by_residuals(
     if smooth:
         bandwidth = choose_bandwidth("rule_of_thumb", rows, residual, kernel, weights)
     return residual_influence(
-        rows.dose,
+        rows.dose.values,
         residual,
         doses,
         kernel=kernel,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import Array, DoseArray, FloatArray
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.nuisance.treatment.conditional_density import ConditionalDensity, DensityLearner
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
 
@@ -114,11 +114,11 @@ class Chained:
         return ChainedDensity(tuple(parts))
 
 
-def joint_support(dose: DoseArray, weights: FloatArray | None = None) -> tuple[DoseSupport, ...]:
+def joint_support(dose: AnyDoses, weights: FloatArray | None = None) -> tuple[DoseSupport, ...]:
     """Range, masses and scale of each component."""
     return tuple(dose_support(column, weights) for column in Doses.of(dose).columns)
 
 
-def any_learner(learner: DensityLearner, dose: DoseArray) -> DensityLearner:
+def any_learner(learner: DensityLearner, dose: AnyDoses) -> DensityLearner:
     """A recipe for doses of one component, or of several."""
     return Chained(learner) if Doses.of(dose).joint else learner

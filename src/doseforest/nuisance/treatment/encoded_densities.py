@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
+from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.data.feature_table import Categories
-from doseforest.doses.dose_values import Doses
+from doseforest.doses.dose_values import AnyDoses, Doses
 from doseforest.nuisance.encoding.category_encoding import (
     CategoryCounts,
     CategoryEncoder,
@@ -152,7 +152,7 @@ class _InOwnNumbers:
 
 def encoded_table(
     X: FloatArray,
-    dose: DoseArray,
+    dose: AnyDoses,
     counts: CategoryCounts,
     weights: FloatArray | None,
     seed: int,
@@ -163,7 +163,7 @@ def encoded_table(
 
 def _encoded(
     X: FloatArray,
-    dose: FloatArray,
+    dose: AnyDoses,
     counts: CategoryCounts,
     weights: FloatArray | None,
     seed: int,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.base.dtypes import FloatArray
 from doseforest.doses.dose_values import Doses
 from doseforest.estimator.unit_support import within
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
@@ -20,17 +20,15 @@ from doseforest.report.overlap.covariate_balance import (
 from doseforest.report.overlap.overlap_measures import variance_ratios
 
 
-def all_within(grounds: tuple[DoseSupport, ...], doses: DoseArray) -> DoseArray:
+def all_within(grounds: tuple[DoseSupport, ...], doses: Doses) -> Doses:
     """Doses that can be asked about, component by component; see `within`."""
-    columns = zip(grounds, Doses.of(doses).columns, strict=True)
-    return Doses.of_table(
-        np.column_stack([within(ground, column) for ground, column in columns])
-    ).values
+    columns = zip(grounds, doses.columns, strict=True)
+    return Doses.of_table(np.column_stack([within(ground, column) for ground, column in columns]))
 
 
-def beside_masses(grounds: tuple[DoseSupport, ...], dose: DoseArray) -> NDArray[np.bool_]:
+def beside_masses(grounds: tuple[DoseSupport, ...], dose: Doses) -> NDArray[np.bool_]:
     """Rows whose dose has a density: no component is at a point mass; of levels alone, all rows."""
-    columns = zip(grounds, Doses.of(dose).columns, strict=True)
+    columns = zip(grounds, dose.columns, strict=True)
     apart = [~ground.at_mass(own) for ground, own in columns if ground.continuous]
     every: NDArray[np.bool_] = np.all([np.ones(len(dose), bool), *apart], axis=0)
     return every
@@ -39,7 +37,7 @@ def beside_masses(grounds: tuple[DoseSupport, ...], dose: DoseArray) -> NDArray[
 def component_ratios(
     density: Any,
     X: FloatArray,
-    dose: DoseArray,
+    dose: Doses,
     grounds: tuple[DoseSupport, ...],
     weights: FloatArray | None,
     *,
@@ -51,8 +49,8 @@ def component_ratios(
     that arm; NaN where it has but one.
     """
     if len(grounds) == 1:
-        return variance_ratios(density, X, dose, grounds[0], weights)
-    table = Doses.of(dose).table
+        return variance_ratios(density, X, dose.values, grounds[0], weights)
+    table = dose.table
     out = np.full(table.shape, np.nan)
     for place, ground in enumerate(grounds):
         part, known = density.parts[place], np.column_stack([X, table[:, :place]])
@@ -72,7 +70,7 @@ def component_ratios(
 
 def dose_balance(
     X: FloatArray,
-    dose: DoseArray,
+    dose: Doses,
     r: FloatArray,
     grounds: tuple[DoseSupport, ...],
     axes: DoseAxes,
@@ -86,9 +84,9 @@ def dose_balance(
     with indicators of levels and point masses; with the dose within each arm.
     """
     if len(grounds) == 1:
-        return covariate_balance(X, dose, r, grounds[0], weights=weights, labels=labels)
+        return covariate_balance(X, dose.values, r, grounds[0], weights=weights, labels=labels)
     own = np.ones(len(dose)) if weights is None else weights
-    columns = Doses.of(dose).columns
+    columns = dose.columns
     targets = _targets(columns[0], grounds[0], axes.labels[0], own)
     if axes.arms:
         targets |= _within_arms(columns[0], columns[1], axes.labels[1], own)

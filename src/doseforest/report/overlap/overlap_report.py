@@ -236,7 +236,7 @@ def report_overlap(
     X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
     own = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
-    inside = all_within(grounds, doses)
+    inside = all_within(grounds, asked).values
     on_doses, observed = _densities(density, chosen, rows, inside)
     beside = beside_masses(grounds, rows.dose)
     beside = beside if beside.any() else np.ones(rows.n_rows, bool)
@@ -269,7 +269,7 @@ def report_overlap(
         balance=dose_balance(X, rows.dose, chosen.r, grounds, axes, weights=sample, labels=labels),
         weak_below=float(weak_below),
         weak_share=float(np.average(weak, weights=sample)),
-        observed_doses=Doses.of(rows.dose).plain,
+        observed_doses=rows.dose.plain,
         treatment_weights=chosen.r,
         variance_ratios=ratios,
         sample_weights=sample,
@@ -285,6 +285,6 @@ def _densities(
     """Densities of rows at some doses and at their own, of the weights where they have any."""
     X, own = rows.treatment_features, chosen.density
     if own is None:
-        return density.density(X, doses), density.density(X, rows.dose[:, None])[:, 0]
+        return density.density(X, doses), density.density(X, rows.dose.values[:, None])[:, 0]
     on_doses = own.out_of_fold(X, doses) if own.everywhere else density.density(X, doses)
     return on_doses, own.observed
