@@ -144,7 +144,7 @@ class Estimates:
         low, high = self.interval()
         columns = (self.values, self.standard_errors, low, high)
         texts = zip(*(map("{:.3g}".format, column.ravel()) for column in columns), strict=True)
-        rows = [[label, *own] for label, own in zip(self._labels(), texts, strict=True)]
+        rows = [[label, *text] for label, text in zip(self._labels(), texts, strict=True)]
         return "\n".join(text_table(["", "value", "std. error", "2.5 %", "97.5 %"], rows))
 
     __repr__ = __str__

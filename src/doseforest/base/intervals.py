@@ -59,8 +59,8 @@ def student_reach(reach: float, degrees: FloatArray) -> FloatArray:
     >>> student_reach(1.96, np.array([4.0, np.inf])).round(2)
     array([2.78, 1.96])
     """
-    found: FloatArray = stdtrit(np.minimum(degrees, MOST_DEGREES), ndtr(reach))
-    return found
+    result: FloatArray = stdtrit(np.minimum(degrees, MOST_DEGREES), ndtr(reach))
+    return result
 
 
 def degrees_of_freedom(squares: FloatArray, fourths: FloatArray, n: int) -> FloatArray:
@@ -85,9 +85,9 @@ def degrees_of_freedom(squares: FloatArray, fourths: FloatArray, n: int) -> Floa
     """
     doubt = fourths - squares**2 / max(n, 1)
     known = doubt > 2 * squares**2 / max(n - 1, 1)  # else more than n - 1, or nothing varies
-    found: FloatArray = np.full(np.shape(squares), float(max(n - 1, 1)))
-    np.divide(2 * squares**2, doubt, out=found, where=known)
-    return found
+    result: FloatArray = np.full(np.shape(squares), float(max(n - 1, 1)))
+    np.divide(2 * squares**2, doubt, out=result, where=known)
+    return result
 
 
 def simultaneous_quantile(covariance: FloatArray, coverage: Any = 0.95) -> float:

@@ -62,8 +62,8 @@ def _share_of_task() -> int | None:
     if not getattr(backend, "nesting_level", 0):
         return None
     # Worker processes are told their share by variables for libraries; threads are one each.
-    told = os.environ.get("OMP_NUM_THREADS", "") if parent_process() is not None else ""
-    return max(1, int(told)) if told.isdecimal() else 1
+    setting = os.environ.get("OMP_NUM_THREADS", "") if parent_process() is not None else ""
+    return max(1, int(setting)) if setting.isdecimal() else 1
 
 
 @lru_cache(maxsize=1)
@@ -104,8 +104,8 @@ def _cgroup_folders() -> list[Path]:
     for line in lines:  # hierarchy:controllers:path
         _, controllers, path = line.split(":", 2)
         if controllers in ("", "memory"):
-            own = _CGROUPS / controllers / path.lstrip("/")
-            folders += [own, *own.parents]
+            group = _CGROUPS / controllers / path.lstrip("/")
+            folders += [group, *group.parents]
     inside = [folder for folder in folders if folder.is_relative_to(_CGROUPS)]
     return list(dict.fromkeys(inside))
 

@@ -48,11 +48,11 @@ class ObservedDoses:
                 f"The 'component' parameter must be an int from 0 to {self.n_components - 1}, the "
                 f"component of the dose that changes. Got {component!r} instead."
             )
-        own = self.ranges[place]
-        if own.low == own.high:
+        range_ = self.ranges[place]
+        if range_.low == range_.high:
             raise ValueError(
                 "The 'treatment' parameter of fit must hold different doses for an elasticity. "
-                f"Got only {own.low:g} instead."
+                f"Got only {range_.low:g} instead."
             )
         return place
 

@@ -102,7 +102,7 @@ def cross_fit_stack(
             n_threads=n_threads,
         )
         predictions = fitted.out_of_fold(
-            lambda own, rows: np.stack([member.predict(X[rows]) for member in own], axis=1),
+            lambda value, rows: np.stack([member.predict(X[rows]) for member in value], axis=1),
             len(members),
         )
         if len(members) > 1:
@@ -111,7 +111,7 @@ def cross_fit_stack(
         whole = StackedRegressors(tuple(clone(member).fit(X, y) for member in members), shares)
         seen = FoldModels(np.zeros(len(y), dtype=folds.dtype), (whole,), whole)
         return CrossFittedStack(seen, whole.predict(X))
-    by_fold = tuple(StackedRegressors(own, shares) for own in fitted.models)
+    by_fold = tuple(StackedRegressors(model, shares) for model in fitted.models)
     return CrossFittedStack(FoldModels(folds, by_fold, None), predictions @ shares)
 
 

@@ -90,7 +90,7 @@ def fit_bins(
             edges[feature] = midpoints(levels[:-1], levels[1:])
     for feature, labels in categories_of(source).items():
         edges[feature] = 0.5 + np.arange(min(len(labels), MAX_CATEGORIES) - 1, dtype=np.float64)
-    starts = np.cumsum([0, *(len(own) for own in edges)], dtype=np.int64)
+    starts = np.cumsum([0, *(len(edge) for edge in edges)], dtype=np.int64)
     return FeatureBins(np.concatenate(edges), starts)
 
 

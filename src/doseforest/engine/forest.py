@@ -295,14 +295,14 @@ class Forest(ForestViews):
         table = self.checked_table(X)
         leaves = np.empty((table.n_rows, self.n_trees), np.int32)
         for first, block in table.blocks():
-            own = leaves[first : first + len(block)]
+            part = leaves[first : first + len(block)]
             _core.route(
                 self.roots,
                 self.nodes.view(np.uint8),
                 self.core_sets,
                 block,
                 thread_count(n_jobs),
-                own,
+                part,
             )
         return leaves
 

@@ -145,8 +145,8 @@ def known_weights(
         seed=seed,
         n_threads=n_threads,
     )
-    own = given.observed[given.known, None]
-    observed = _mixed(estimates, given.known, dose[:, None], own)[:, 0]
+    values = given.observed[given.known, None]
+    observed = _mixed(estimates, given.known, dose[:, None], values)[:, 0]
     observed = np.maximum(observed, np.finfo(np.float64).tiny)
     ratios = marginal_density(dose, weights).at(dose) / observed
     mixture = KnownAssignment(given, estimates, observed)
@@ -222,15 +222,15 @@ def _support_of_kind(
     kind: NDArray[np.bool_], what: str, dose: FloatArray, weights: FloatArray | None
 ) -> DoseSupport:
     """Where the doses of a kind of rows are, with the point masses of all rows."""
-    own = dose[kind if weights is None else kind & (weights > 0)]
+    kept = dose[kind if weights is None else kind & (weights > 0)]
     everyone = dose_support(dose, weights)
-    beside = int((~everyone.at_mass(own)).sum()) if everyone.continuous else 0
-    n_doses = len(np.unique(own))
-    if len(own) < FEWEST_ROWS or n_doses == 1 or 0 < beside < FEWEST_BESIDE:
+    beside = int((~everyone.at_mass(kept)).sum()) if everyone.continuous else 0
+    n_doses = len(np.unique(kept))
+    if len(kept) < FEWEST_ROWS or n_doses == 1 or 0 < beside < FEWEST_BESIDE:
         raise ValueError(
             f"The 'density' parameter must be known of all rows, or of at least {FEWEST_ROWS} and "
             f"not of at least {FEWEST_ROWS}, both with doses that vary, {FEWEST_BESIDE} beside "
-            f"point masses. Got {len(own)} rows of which it is {what}, with {n_doses} distinct "
+            f"point masses. Got {len(kept)} rows of which it is {what}, with {n_doses} distinct "
             f"doses and {beside} rows beside point masses, instead."
         )
-    return support_within(everyone, own, continuous=beside > 0)
+    return support_within(everyone, kept, continuous=beside > 0)

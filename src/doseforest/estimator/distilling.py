@@ -110,8 +110,8 @@ def _whole_grid(model: EffectForest, grid: Doses) -> Doses:
     axes = [np.unique(column) for column in whole.columns]
     if len(whole) < np.prod([len(axis) for axis in axes]):
         return whole
-    ends = [[own.low, own.high] for own in model.ranges]
-    return Doses.product([np.union1d(axis, own) for axis, own in zip(axes, ends, strict=True)])
+    ends = [[range_.low, range_.high] for range_ in model.ranges]
+    return Doses.product([np.union1d(axis, end) for axis, end in zip(axes, ends, strict=True)])
 
 
 def _effects(curves: FloatArray, grid: Doses, baseline: Any) -> FloatArray:

@@ -31,7 +31,7 @@ def correction_importance(
     totals = np.zeros(model.n_features)
     for part in model.parts:
         for forest, share in part.correction.forest_shares():
-            own = feature_importance(forest, by=by, decay=decay, max_depth=max_depth)
-            totals[model.effect_columns] += share * own.values
+            importance = feature_importance(forest, by=by, decay=decay, max_depth=max_depth)
+            totals[model.effect_columns] += share * importance.values
     total = totals.sum()
     return FeatureImportance(totals / total if total > 0 else totals, model.feature_names)

@@ -26,7 +26,7 @@ def draw_honest_split(ids: IntArray, alpha: float, seed: int) -> NDArray[np.bool
     >>> bool(marks[0] == marks[1] != marks[2])
     True
     """
-    distinct, own = np.unique(ids, return_inverse=True)
+    distinct, codes = np.unique(ids, return_inverse=True)
     ranks = np.random.default_rng(seed).permutation(len(distinct))
-    marks: NDArray[np.bool_] = (ranks < n_growing(len(distinct), alpha))[own]
+    marks: NDArray[np.bool_] = (ranks < n_growing(len(distinct), alpha))[codes]
     return marks

@@ -77,6 +77,6 @@ def _changed_part(
     part: TrainedPart, X: FloatArray, doses: FloatArray, n_threads: int
 ) -> FloatArray:
     rows = part.rows
-    correction = part.fitted.correction.with_forests(lambda own: UnseenTrees(own, rows.ids))
+    correction = part.fitted.correction.with_forests(lambda value: UnseenTrees(value, rows.ids))
     splits = np.ascontiguousarray(X[:, rows.effect_columns])
     return correction.curves(UnseenFolds(part.outcome), X, splits, doses, n_threads)

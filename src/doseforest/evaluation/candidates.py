@@ -44,7 +44,7 @@ def fit_candidates(
 ) -> list[dict[str, Any]]:
     """Fit every candidate on every part of the rows; a dictionary of models for each part."""
     jobs = [(part, name) for part in range(len(parts)) for name in candidates]
-    found: list[dict[str, Any]] = [{} for _ in parts]
+    result: list[dict[str, Any]] = [{} for _ in parts]
     work = (
         delayed(_fitted)(candidates[name], X, y, treatment, groups, parts[part])
         for part, name in jobs
@@ -52,9 +52,9 @@ def fit_candidates(
     with ProgressBar(len(jobs), "fitting candidates", "fit", progress) as bar:
         models = Parallel(n_jobs=n_jobs, return_as="generator")(work)
         for (part, name), model in zip(jobs, models, strict=True):
-            found[part][name] = model
+            result[part][name] = model
             bar.advance(1)
-    return found
+    return result
 
 
 def rows_at(values: Any, places: IntArray) -> Any:
@@ -82,8 +82,8 @@ def split_parts(ids: IntArray, shares: tuple[float, ...], seed: int) -> list[Int
     >>> [len(part) for part in split_parts(np.arange(10), (0.5, 0.3, 0.2), seed=0)]
     [5, 3, 2]
     """
-    distinct, own = np.unique(ids, return_inverse=True)
+    distinct, codes = np.unique(ids, return_inverse=True)
     rank = np.random.default_rng(seed).permutation(len(distinct))
     edges = np.round(np.cumsum(shares) * len(distinct))
-    part = np.searchsorted(edges, rank, side="right")[own]
+    part = np.searchsorted(edges, rank, side="right")[codes]
     return [np.flatnonzero(part == place) for place in range(len(shares))]

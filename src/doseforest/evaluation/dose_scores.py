@@ -138,9 +138,9 @@ def randomised_scores(
     chances = own_chances(propensity, columns, np.asarray(arms.any(axis=1)))
     values = np.empty(arms.shape)
     for place, arm in enumerate(arms.T):
-        own = weights * arm / chances
-        mean = float(own @ outcome / own.sum())
-        share = own.sum() / weights.sum() if propensity is None else 1.0
+        arm_weights = weights * arm / chances
+        mean = float(arm_weights @ outcome / arm_weights.sum())
+        share = arm_weights.sum() / weights.sum() if propensity is None else 1.0
         values[:, place] = mean + arm * (outcome - mean) / (chances * share)
     return DoseScores(levels[:, 0] if levels.shape[1] == 1 else levels, values)
 

@@ -155,9 +155,9 @@ def effect_errors(
     units = simulation.X if X is None else X
     start = simulation.baseline if baseline is None else baseline
     width = simulation.n_components
-    own = dose_table(simulation.doses if doses is None else doses, len(units), n_components=width)
+    asked = dose_table(simulation.doses if doses is None else doses, len(units), n_components=width)
     first = dose_table(start, len(units), "baseline", width)
-    table = np.concatenate([first, own], axis=1)
+    table = np.concatenate([first, asked], axis=1)
     exact = simulation.mean(table, units)
     shared = bool((table == table[:1]).all())  # a grid is cheaper for some models
     estimated = np.asarray(model.dose_response(units, table[0] if shared else table), np.float64)

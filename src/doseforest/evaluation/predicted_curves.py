@@ -46,7 +46,7 @@ def predicted_curves(model: Any, X: Any, doses: Any) -> FloatArray:
         if hasattr(model, "dose_response"):
             parts.append(np.asarray(model.dose_response(units, grid), np.float64))
         elif hasattr(model, "effect"):
-            effects = [np.asarray(model.effect(units, own, grid[0])) for own in grid[1:]]
+            effects = [np.asarray(model.effect(units, each, grid[0])) for each in grid[1:]]
             parts.append(np.column_stack([np.zeros(len(units)), *effects]))
         else:
             raise TypeError(

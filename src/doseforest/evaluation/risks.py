@@ -81,8 +81,8 @@ class EffectRisk(Estimate):
             The difference; below 0 where this model is better.
         """
         same = len(self.per_row) == len(other.per_row) and all(
-            np.array_equal(own, others)
-            for own, others in ((self.weights, other.weights), (self.clusters, other.clusters))
+            np.array_equal(each, others)
+            for each, others in ((self.weights, other.weights), (self.clusters, other.clusters))
         )
         if not same:
             raise ValueError(
@@ -247,8 +247,10 @@ def fit_yardstick(
     chances = np.maximum(cross_fit_means(features, inside, folds, **common), LEAST_CHANCE)
     chances /= chances.sum(axis=1, keepdims=True)
     level = _mean_outcomes(features, dose, outcome, folds, cells, chances, common)
-    own = np.ones(n_rows) if given is None else given
-    return EffectYardstick(X, dose, outcome - level, cells, chances, own / own.sum(), clusters)
+    row_weights = np.ones(n_rows) if given is None else given
+    return EffectYardstick(
+        X, dose, outcome - level, cells, chances, row_weights / row_weights.sum(), clusters
+    )
 
 
 def effect_risk(
@@ -420,8 +422,8 @@ def _cells(dose: DoseArray, weights: FloatArray | None) -> tuple[DoseArray, Floa
     columns = Doses.of(dose).columns
     places = [_nearest(column, weights, N_CELLS[len(columns)]) for column in columns]
     combined = np.stack([cells[nearest] for cells, nearest in places], axis=1)
-    distinct, own = np.unique(combined, axis=0, return_inverse=True)
-    inside = (own.reshape(-1, 1) == np.arange(len(distinct))).astype(np.float64)
+    distinct, codes = np.unique(combined, axis=0, return_inverse=True)
+    inside = (codes.reshape(-1, 1) == np.arange(len(distinct))).astype(np.float64)
     return Doses.of_table(distinct).values, inside
 
 

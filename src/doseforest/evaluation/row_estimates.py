@@ -136,9 +136,9 @@ def mean_of_rows(
     >>> mean_of_rows(np.array([1.0, 3.0]))
     2 (s.e. 1)
     """
-    own = np.full(len(values), 1.0 / len(values)) if weights is None else weights / weights.sum()
-    value = float(own @ values)
-    return RowEstimate(value, own * (values - value), clusters)
+    shares = np.full(len(values), 1.0 / len(values)) if weights is None else weights / weights.sum()
+    value = float(shares @ values)
+    return RowEstimate(value, shares * (values - value), clusters)
 
 
 def mean_of_estimates(parts: list[RowEstimate]) -> RowEstimate:
@@ -150,8 +150,8 @@ def mean_of_estimates(parts: list[RowEstimate]) -> RowEstimate:
     >>> mean_of_estimates([one, one])
     2 (s.e. 1)
     """
-    influence = sum((own.influence for own in parts), np.zeros_like(parts[0].influence))
-    value = float(np.mean([own.value for own in parts]))
+    influence = sum((part.influence for part in parts), np.zeros_like(parts[0].influence))
+    value = float(np.mean([part.value for part in parts]))
     return RowEstimate(value, influence / len(parts), parts[0].clusters)
 
 
@@ -186,10 +186,10 @@ def centred(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 def row_digest(*columns: Any) -> str:
     """A short text that differs where any of the arrays does."""
-    found = blake2b(digest_size=8)
+    result = blake2b(digest_size=8)
     for column in columns:
-        found.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
-    return found.hexdigest()
+        result.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return result.hexdigest()
 
 
 def _same(first: IntArray | None, second: IntArray | None) -> bool:

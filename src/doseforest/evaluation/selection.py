@@ -178,12 +178,12 @@ def _estimates(
     for places, models in zip(judges, fitted, strict=True):
         judge = metric.prepare(rows.at(places))
         for name, model in models.items():
-            own = judge(model)
-            values[name].append(own.value)
-            influences[name][places] += own.influence / len(judges)
+            verdict = judge(model)
+            values[name].append(verdict.value)
+            influences[name][places] += verdict.influence / len(judges)
     return {
-        name: RowEstimate(float(np.mean(own)), influences[name], rows.groups)
-        for name, own in values.items()
+        name: RowEstimate(float(np.mean(each)), influences[name], rows.groups)
+        for name, each in values.items()
     }
 
 

@@ -130,8 +130,8 @@ def policy_value(rows: HeldOutRows) -> Judge:
 
     def judge(model: Any) -> RowEstimate:
         chosen = np.argmax(predicted_curves(model, rows.X, grid) - costs, axis=1)
-        own = np.arange(len(chosen)), chosen
-        return mean_of_rows(scores[own] - costs[own], None, rows.groups)
+        places = np.arange(len(chosen)), chosen
+        return mean_of_rows(scores[places] - costs[places], None, rows.groups)
 
     return judge
 

@@ -153,7 +153,7 @@ def draw_split(rows: AllRows, selection_size: Any, test_size: Any, cv: Any, seed
         without = [split.kept for split in splits]
         split = Split(without, within, np.empty(0, np.int64))
     judging = split.judges + ([split.tells] if test_size and cv is None else [])
-    if not all(map(len, split.fits)) or any(len(np.unique(ids[own])) < 2 for own in judging):
+    if not all(map(len, split.fits)) or any(len(np.unique(ids[each])) < 2 for each in judging):
         raise ValueError(
             "The 'X' parameter must have enough rows (or groups) for every part of the split, at "
             "least two where models are judged: one has no spread to tell an error by. "

@@ -84,13 +84,13 @@ def checked_params(
     if correction is not None:
         correction = recipe_of(correction).name
     if params is None:
-        own = _defaults(forest, correction, treatment)
-        if not own:
+        defaults = _defaults(forest, correction, treatment)
+        if not defaults:
             raise ValueError(
                 "The 'params' parameter must be given where nothing is tuned by default, as with "
                 f"correction={correction!r}. Got None instead."
             )
-        return own
+        return defaults
     if not isinstance(params, Mapping) or not params:
         raise TypeError(
             "The 'params' parameter must be a mapping from names of parameters to lists of values. "
@@ -104,11 +104,11 @@ def checked_params(
 def _defaults(forest: Any, correction: Any, treatment: Any) -> dict[str, list[Any]]:
     several = np.ndim(treatment) == 2 and np.shape(treatment)[1] > 1
     return {
-        name: list(own.values(forest, treatment))
-        for name, own in PARAMETERS.items()
-        if own.values is not None
-        and correction in own.corrections
-        and _idle(forest, own) is None
+        name: list(parameter.values(forest, treatment))
+        for name, parameter in PARAMETERS.items()
+        if parameter.values is not None
+        and correction in parameter.corrections
+        and _idle(forest, parameter) is None
         and not (name == "correction__bandwidth" and several)
     }
 
@@ -125,14 +125,14 @@ def _check_one(forest: Any, correction: Any, name: Any, values: Any) -> None:
         )
     if correction is None:  # not a forest of ours: it knows itself what acts
         return
-    own = PARAMETERS.get(name)
-    if own is None or correction not in own.corrections:
-        acting = sorted(key for key, own in PARAMETERS.items() if correction in own.corrections)
+    parameter = PARAMETERS.get(name)
+    if parameter is None or correction not in parameter.corrections:
+        acting = sorted(key for key, each in PARAMETERS.items() if correction in each.corrections)
         raise ValueError(
             f"The 'params' parameter must name what acts with correction={correction!r}: "
             f"{', '.join(acting)}. Got {name!r}, which does nothing, instead."
         )
-    idle = _idle(forest, own)
+    idle = _idle(forest, parameter)
     if idle is not None:
         raise ValueError(
             f"The 'params' parameter must name what acts with {idle}={getattr(forest, idle)!r}. "

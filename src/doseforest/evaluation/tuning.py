@@ -114,13 +114,13 @@ class Tuning:
     def __str__(self) -> str:
         lines = [f"{'risk':>10} {'difference':>11} {'error':>9} {'seconds':>8}  parameters"]
         for trial in sorted(self.trials, key=lambda trial: trial.risk):
-            named = ", ".join(f"{name}={own!r}" for name, own in trial.params.items())
+            named = ", ".join(f"{name}={param!r}" for name, param in trial.params.items())
             gap = trial.difference
             lines.append(
                 f"{trial.risk:>10.5g} {gap.value:>+11.3g} {gap.standard_error:>9.2g} "
                 f"{trial.seconds:>8.1f}  {named or 'as given'}"
             )
-        named = ", ".join(f"{name}={own!r}" for name, own in self.chosen.items())
+        named = ", ".join(f"{name}={each!r}" for name, each in self.chosen.items())
         lines.append(
             f"Chosen: {named}." if named else "No candidate beats the forest as given beyond noise."
         )
@@ -210,8 +210,8 @@ def tune(
         )
     check_given(treatment, "tune")
     outcome = checks.as_numbers(y, "y")
-    for name, own in (("X", X), ("treatment", treatment)):
-        n_own = 0 if isinstance(own, str) or not hasattr(own, "__len__") else len(own)
+    for name, each in (("X", X), ("treatment", treatment)):
+        n_own = 0 if isinstance(each, str) or not hasattr(each, "__len__") else len(each)
         if n_own != len(outcome):
             raise ValueError(
                 f"The {name!r} parameter must have a row for each outcome in 'y' ({len(outcome)}). "
@@ -235,8 +235,8 @@ def tune(
                 losses[number, held] = rows.losses(forest, setting, train, yardstick, split.fold)
                 seconds[number] += perf_counter() - start
                 bar.advance(1)
-    own = np.ones(n_rows) if weights is None else weights.astype(np.float64)
-    risks = [mean_risk(row, own / own.sum(), clusters) for row in losses]
+    row_weights = np.ones(n_rows) if weights is None else weights.astype(np.float64)
+    risks = [mean_risk(row, row_weights / row_weights.sum(), clusters) for row in losses]
     return _result(forest, settings, risks, seconds)
 
 
@@ -258,9 +258,9 @@ class _Rows:
         return {
             "treatment": self.treatment[places],
             **{
-                name: _safe_indexing(checks.as_labels(own, name), places)
-                for name, own in optional.items()
-                if own is not None
+                name: _safe_indexing(checks.as_labels(each, name), places)
+                for name, each in optional.items()
+                if each is not None
             },
         }
 
@@ -287,18 +287,18 @@ class _Rows:
         fold: int,
     ) -> FloatArray:
         """Losses of one setting on the rows held out, (n_held,)."""
-        own = clone(forest, safe=False).set_params(**{**_quiet(forest), **setting})
-        density = getattr(own, "density", "auto")  # a setting may have its own
+        model = clone(forest, safe=False).set_params(**{**_quiet(forest), **setting})
+        density = getattr(model, "density", "auto")  # a setting may have its own
         if isinstance(density, Strata):
             labels = checks.as_labels(density.labels, "labels")
-            own.set_params(density=Strata(labels[train]))
+            model.set_params(density=Strata(labels[train]))
         elif not is_estimated(density) and not callable(density):
-            own.set_params(density=np.asarray(density)[train])
+            model.set_params(density=np.asarray(density)[train])
         try:
             with warnings.catch_warnings():
                 if setting or fold:  # what the forest as it is warns of is said once
                     warnings.simplefilter("ignore")
-                own.fit(_safe_indexing(self.X, train), self.y[train], **self.some(train))
+                model.fit(_safe_indexing(self.X, train), self.y[train], **self.some(train))
         except ValueError as error:
             if not setting:
                 raise
@@ -306,7 +306,7 @@ class _Rows:
                 f"The 'params' parameter must have settings that can be fitted. Got {setting!r}, "
                 f"of which the fit says: {error}"
             ) from error
-        return yardstick.risk(own).per_row
+        return yardstick.risk(model).per_row
 
 
 def _quiet(forest: Any) -> dict[str, Any]:
@@ -357,7 +357,9 @@ def _result(
     )
     reach = NormalDist().inv_cdf(1 - LEVEL / len(settings))  # for all of them at once
     better = [
-        own for own in trials[1:] if own.difference.value < -reach * own.difference.standard_error
+        trial
+        for trial in trials[1:]
+        if trial.difference.value < -reach * trial.difference.standard_error
     ]
     best = min(better, key=lambda trial: trial.risk, default=trials[0])
     chosen = clone(forest, safe=False).set_params(**best.params)

@@ -148,9 +148,9 @@ class ModelSelection:
     def __str__(self) -> str:
         lines = []
         for name in self.ranking:
-            own = self.estimates[name]
-            low, high = own.interval()
-            cells = [name, f"{own.value:.4g}", f"[{low:.4g}, {high:.4g}]"]
+            estimate = self.estimates[name]
+            low, high = estimate.interval()
+            cells = [name, f"{estimate.value:.4g}", f"[{low:.4g}, {high:.4g}]"]
             if name == self.best:
                 lines.append([*cells, "", "", ""])
                 continue
@@ -188,7 +188,7 @@ def decide(
     """
     best = max(estimates, key=lambda name: estimates[name].value)
     top = estimates[best]
-    gaps = {name: top.minus(own) for name, own in estimates.items() if name != best}
+    gaps = {name: top.minus(estimate) for name, estimate in estimates.items() if name != best}
     near = [name for name, gap in gaps.items() if gap.p_value > level]
     if metric.zero_is_chance and not (top.value > 0 and top.p_value <= level):
         low, high = top.interval()

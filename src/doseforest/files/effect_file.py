@@ -63,10 +63,10 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
     }
     parts = []
     for number, part in enumerate(model.parts):
-        outcome, own = store_outcome_model(part.outcome, f"parts/{number}/outcome")
+        outcome, stored = store_outcome_model(part.outcome, f"parts/{number}/outcome")
         correction, added = store_correction(part.correction, f"parts/{number}/correction")
         parts.append({"outcome": outcome, "correction": correction})
-        arrays |= own | added
+        arrays |= stored | added
     metadata: dict[str, Any] = {
         "n_features": model.n_features,
         "feature_names": None if model.feature_names is None else list(model.feature_names),
@@ -78,8 +78,8 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
     if model.categories:
         metadata["categories"] = store_categories(model.categories)
     if model.bags is not None:
-        metadata["bags"], own = store_bags(model.bags)
-        arrays |= own
+        metadata["bags"], stored = store_bags(model.bags)
+        arrays |= stored
     return metadata, arrays
 
 
@@ -113,8 +113,8 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     )
     return EffectForest(
         parts=tuple(
-            _part(own, arrays, number, n_features, columns, categories, support.n_components)
-            for number, own in enumerate(described)
+            _part(each, arrays, number, n_features, columns, categories, support.n_components)
+            for number, each in enumerate(described)
         ),
         n_features=n_features,
         feature_names=None if names is None else CHECKS.names(names, n_features, "feature"),
@@ -161,7 +161,7 @@ def _outcome(
     outcome = read_outcome_model(described, arrays, prefix)
     encodings = outcome.encoder.columns if isinstance(outcome, EncodedModel) else ()
     CHECKS.require(
-        {own.feature: own.n_codes for own in encodings}
+        {encoding.feature: encoding.n_codes for encoding in encodings}
         == {feature: len(labels) for feature, labels in categories.items()},
         "has an outcome model of other categories",
     )
@@ -185,11 +185,11 @@ def _bags(
         "has no outcome models of folds",
     )
     outcomes = tuple(
-        _outcome(own, arrays, outcome_prefix(fold), n_features, categories)
-        for fold, own in enumerate(described)
+        _outcome(each, arrays, outcome_prefix(fold), n_features, categories)
+        for fold, each in enumerate(described)
     )
     CHECKS.require(
-        set().union(*(own.dose_components for own in outcomes)) == {width},
+        set().union(*(outcome.dose_components for outcome in outcomes)) == {width},
         "has outcome models of folds for doses of other components",
     )
     return read_bags(
@@ -220,16 +220,16 @@ def _correction_components(correction: Correction) -> Iterator[int]:
 
 
 def _plain_support(ranges: tuple[DoseRange, ...]) -> Any:
-    plain = [{"low": float(own.low), "high": float(own.high)} for own in ranges]
+    plain = [{"low": float(range_.low), "high": float(range_.high)} for range_ in ranges]
     return plain if len(plain) > 1 else plain[0]
 
 
 def _support(described: Any) -> DoseRange | DoseBox:
     several = isinstance(described, list)
     ranges = tuple(
-        DoseRange(CHECKS.dose(own, "low"), CHECKS.dose(own, "high"))
-        for own in (described if several else [described])
+        DoseRange(CHECKS.dose(each, "low"), CHECKS.dose(each, "high"))
+        for each in (described if several else [described])
     )
-    CHECKS.require(all(own.low < own.high for own in ranges), "has no range of doses")
+    CHECKS.require(all(range_.low < range_.high for range_ in ranges), "has no range of doses")
     CHECKS.require(not several or 2 <= len(ranges) <= MAX_COMPONENTS, "has no range of doses")
     return DoseBox(ranges) if several else ranges[0]

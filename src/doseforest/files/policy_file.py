@@ -128,8 +128,8 @@ def _store_dose_policy(policy: DosePolicy) -> Stored:
         model = getattr(policy, name)
         metadata[name] = None
         if model is not None:
-            metadata[name], own = _store_forest(model)
-            arrays |= {f"{name}/{key}": array for key, array in own.items()}
+            metadata[name], stored = _store_forest(model)
+            arrays |= {f"{name}/{key}": array for key, array in stored.items()}
     return metadata, arrays
 
 
@@ -180,7 +180,7 @@ def _read_forest(name: str, metadata: Mapping[str, Any], arrays: Mapping[str, Ar
 
 def _folder(arrays: Mapping[str, Array], name: str) -> dict[str, Array]:
     start = f"{name}/"
-    return {key[len(start) :]: own for key, own in arrays.items() if key.startswith(start)}
+    return {key[len(start) :]: array for key, array in arrays.items() if key.startswith(start)}
 
 
 def _store_constant(policy: ConstantPolicy) -> Stored:
@@ -200,9 +200,9 @@ def _store_exploration(policy: ExplorationPolicy) -> Stored:
 def _read_exploration(
     metadata: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> ExplorationPolicy:
-    own = {name: metadata[name] for name in ("probabilities", "key", "salt")}
-    own["components"] = metadata.get("components")
-    return ExplorationPolicy(CHECKS.doses(arrays, "doses"), **own)
+    values = {name: metadata[name] for name in ("probabilities", "key", "salt")}
+    values["components"] = metadata.get("components")
+    return ExplorationPolicy(CHECKS.doses(arrays, "doses"), **values)
 
 
 def _store_explore(policy: Explore) -> Stored:
@@ -218,8 +218,8 @@ def _store_explore(policy: Explore) -> Stored:
 
 def _read_explore(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> Explore:
     inner = _read_dose_policy(metadata["policy"], arrays)
-    own = {name: metadata[name] for name in ("share", "probabilities", "key", "salt")}
-    return Explore(inner, **own)
+    values = {name: metadata[name] for name in ("share", "probabilities", "key", "salt")}
+    return Explore(inner, **values)
 
 
 POLICIES: dict[str, tuple[type[Any], Callable[[Any], Stored], Callable[..., Policy]]] = {

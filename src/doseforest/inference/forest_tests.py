@@ -200,10 +200,10 @@ class ForestTests:
         >>> forest.tests.heterogeneity().p_value > 0.05  # all units have the same slope
         True
         """
-        found = self.calibration(X, y, treatment, sample_weight=sample_weight, groups=groups)
-        error = float(found.standard_errors[1])
-        ratio = float(found.values[1]) / error if error > 0 else 0.0
-        return HeterogeneityTest(ratio, found.heterogeneity_p_value, found.n_rows)
+        result = self.calibration(X, y, treatment, sample_weight=sample_weight, groups=groups)
+        error = float(result.standard_errors[1])
+        ratio = float(result.values[1]) / error if error > 0 else 0.0
+        return HeterogeneityTest(ratio, result.heterogeneity_p_value, result.n_rows)
 
     def rate(
         self,

@@ -40,19 +40,21 @@ def robust_least_squares(
     >>> fit.values, fit.standard_errors.round(3)
     (array([3.]), array([0.667]))
     """
-    own = np.ones(len(target)) if weights is None else weights
-    bread = np.linalg.pinv(design.T @ (design * own[:, None]), hermitian=True).astype(np.float64)
-    coefficients = bread @ (design.T @ (own * target))
-    pull = own * (target - design @ coefficients)
+    row_weights = np.ones(len(target)) if weights is None else weights
+    bread = np.linalg.pinv(design.T @ (design * row_weights[:, None]), hermitian=True).astype(
+        np.float64
+    )
+    coefficients = bread @ (design.T @ (row_weights * target))
+    pull = row_weights * (target - design @ coefficients)
     if clusters is None:
-        leverage = own * (design @ bread * design).sum(axis=1)
+        leverage = row_weights * (design @ bread * design).sum(axis=1)
         sums, factor = design * (pull / np.maximum(1 - leverage, ALONE))[:, None], 1.0
         decided = _decided_by_rows(design[1 - leverage < ALONE], bread)
-        degrees = float((own > 0).sum()) - design.shape[1]
+        degrees = float((row_weights > 0).sum()) - design.shape[1]
     else:
-        sums, n_clusters = _cluster_sums(design * pull[:, None], clusters, own)
+        sums, n_clusters = _cluster_sums(design * pull[:, None], clusters, row_weights)
         factor, degrees = n_clusters / (n_clusters - 1), n_clusters - 1.0
-        decided = _decided_by_clusters(design * np.sqrt(own)[:, None], clusters)
+        decided = _decided_by_clusters(design * np.sqrt(row_weights)[:, None], clusters)
     covariance = factor * bread @ (sums.T @ sums) @ bread
     covariance[decided], covariance[:, decided] = 0.0, 0.0
     covariance[decided, decided] = np.inf
@@ -63,8 +65,8 @@ def robust_least_squares(
 def _decided_by_rows(rows: FloatArray, bread: FloatArray) -> NDArray[np.bool_]:
     """Coefficients that move with rows which the fit goes through, (n_columns,)."""
     moved = np.abs(rows @ bread)
-    found: NDArray[np.bool_] = moved > ALONE * moved.max(axis=1, keepdims=True, initial=0.0)
-    return np.asarray(found.any(axis=0))
+    result: NDArray[np.bool_] = moved > ALONE * moved.max(axis=1, keepdims=True, initial=0.0)
+    return np.asarray(result.any(axis=0))
 
 
 def _decided_by_clusters(design: FloatArray, clusters: IntArray) -> NDArray[np.bool_]:

@@ -62,14 +62,14 @@ def _best_menu(
             bound = max(bound, ceiling)
             break
         try:
-            found = solve(problem.with_doses(np.array(menus[place])))
+            result = solve(problem.with_doses(np.array(menus[place])))
         except InfeasibleError as error:
             bound = bound if error.proven else max(bound, ceiling)
             continue
         n_solved += 1
-        bound = max(bound, min(found.bound, ceiling))
-        if best is None or found.value > best.value:
-            best = found
+        bound = max(bound, min(result.bound, ceiling))
+        if best is None or result.value > best.value:
+            best = result
     return best, bound
 
 
@@ -109,7 +109,7 @@ def _promising(problem: DoseProblem, prices: Prices, most: int) -> tuple[list[Me
     swapped = (
         (*menu[:place], dose, *menu[place + 1 :]) for place in range(most) for dose in others
     )
-    neighbours = [tuple(sorted(own)) for own in swapped]
+    neighbours = [tuple(sorted(each)) for each in swapped]
     return [tuple(sorted(menu)), *neighbours[: MOST_MENUS - 1]], ceiling
 
 

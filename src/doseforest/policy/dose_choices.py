@@ -119,8 +119,8 @@ class DoseChoices:
         mean = shares @ Doses.of(self.doses).table
         unknown = np.bincount(place[~known], minlength=n_names)
         value, cost = (
-            np.where(unknown < units, np.bincount(place[known], own[known], n_names), np.nan)
-            for own in (values, costs)
+            np.where(unknown < units, np.bincount(place[known], each[known], n_names), np.nan)
+            for each in (values, costs)
         )
         return SegmentTable(
             labels=names,

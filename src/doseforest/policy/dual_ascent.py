@@ -51,8 +51,8 @@ def ascend(
     def as_prices(flat: FloatArray) -> Prices:
         pieces = np.split(flat, lengths)
         full = tuple(np.zeros(len(marks)) for marks in capped)
-        for own, marks, scale, piece in zip(full, capped, scales, pieces, strict=True):
-            own[marks] = piece * scale[marks]
+        for each, marks, scale, piece in zip(full, capped, scales, pieces, strict=True):
+            each[marks] = piece * scale[marks]
         return full
 
     def objective(flat: FloatArray, temperature: float) -> tuple[float, FloatArray]:
@@ -61,8 +61,8 @@ def ascend(
         if smooth.bound < best.bound:
             best.bound, best.prices = smooth.bound, now
         slopes = [
-            (own * scale)[marks]
-            for own, marks, scale in zip(smooth.gradient, capped, scales, strict=True)
+            (each * scale)[marks]
+            for each, marks, scale in zip(smooth.gradient, capped, scales, strict=True)
         ]
         return smooth.value / spread, np.concatenate(slopes) / spread
 
@@ -71,12 +71,12 @@ def ascend(
             raise StopIteration
 
     flat = np.concatenate(
-        [(own / scale)[marks] for own, marks, scale in zip(prices, capped, scales, strict=True)]
+        [(price / scale)[marks] for price, marks, scale in zip(prices, capped, scales, strict=True)]
     )
     for share in TEMPERATURES:
         before = best.bound
         with threadpool_limits(1, user_api="blas"):  # more threads would give other bits
-            found = minimize(
+            result = minimize(
                 objective,
                 flat,
                 args=(share * spread,),
@@ -86,7 +86,7 @@ def ascend(
                 callback=stop_if_enough,
                 options={"maxfun": PASSES, "maxiter": PASSES, "ftol": 1e-9, "gtol": 1e-9},
             )
-        flat = np.maximum(found.x, 0.0)
+        flat = np.maximum(result.x, 0.0)
         gained = before - best.bound
         if gained < ENOUGH * abs(best.bound) or is_enough(best.prices, best.bound):
             break

@@ -23,7 +23,7 @@ def exchange(problem: DoseProblem, choice: IntArray) -> IntArray | None:
         if problem.meets_limits(choice):
             return choice
         used = problem.used(choice)
-        over = [own - limit.caps for own, limit in zip(used, problem.limits, strict=True)]
+        over = [each - limit.caps for each, limit in zip(used, problem.limits, strict=True)]
         unit, dose, change = _best_move(problem, choice, over, scales)
         if change >= -1e-12:
             return None
@@ -42,18 +42,18 @@ def _best_move(
 ) -> tuple[int, int, float]:
     """Unit, dose and change of the total beyond caps; the first of equals."""
     affected = np.zeros(problem.n_units, bool)
-    for limit, own in zip(problem.limits, over, strict=True):
-        affected |= (limit.of_units(own, slice(0, problem.n_units)) > 0)[:, 0]
+    for limit, each in zip(problem.limits, over, strict=True):
+        affected |= (limit.of_units(each, slice(0, problem.n_units)) > 0)[:, 0]
     units = np.flatnonzero(affected)
     size = max(1, BLOCK_ENTRIES // problem.n_doses)
     best = (0, 0, np.inf)
     for start in range(0, len(units), size):
         rows = units[start : start + size]
         change = np.where(problem.values_at(rows) > -np.inf, 0.0, np.inf)
-        for limit, own, scale in zip(problem.limits, over, scales, strict=True):
+        for limit, each, scale in zip(problem.limits, over, scales, strict=True):
             weights = limit.weights[rows].astype(np.float64)
             step = weights - np.take_along_axis(weights, choice[rows, None], 1)
-            now = limit.of_units(own, rows)
+            now = limit.of_units(each, rows)
             change += (np.maximum(now + step, 0.0) - np.maximum(now, 0.0)) / scale
         place, dose = np.unravel_index(int(np.argmin(change)), change.shape)
         if change[place, dose] < best[2]:

@@ -193,11 +193,11 @@ def policy_value(
     chances = _spread(chances, given, doses)
     shared = {"sample_weight": sample_weight, "groups": groups}
     if propensity is None:
-        found = scores_by_nuisances(own, doses.values, X, y, treatment, **shared)
+        result = scores_by_nuisances(own, doses.values, X, y, treatment, **shared)
     else:
         known = np.asarray(propensity)
         known = _spread(known, given, doses) if known.ndim == 2 else known
-        found = scores_by_propensity(served, doses, X, y, treatment, known, **shared)
+        result = scores_by_propensity(served, doses, X, y, treatment, known, **shared)
         check_seen(doses, (chances > 0).any(axis=0) | (doses == doses[start]), treatment)
     worth = checked_rule(_first(value, inner, None, "value") or Response(), "value")
     price = _first(cost, inner, None, "cost")
@@ -207,7 +207,7 @@ def policy_value(
             check_components(rule, doses)
     columns = worth.columns() + (() if price is None else price.columns())
     units = read_units(X, context, tuple(dict.fromkeys(columns)), served)
-    return _summed(found, worth, price, units, doses, chances, start)
+    return _summed(result, worth, price, units, doses, chances, start)
 
 
 def _summed(
@@ -300,7 +300,7 @@ def _spread(table: FloatArray, given: Doses, doses: Doses) -> FloatArray:
     if len(given) == len(doses) or table.shape[1] != len(given):
         return table
     wide: FloatArray = np.zeros((len(table), len(doses)))
-    wide[:, [place_of(own, doses, "doses") for own in given]] = table
+    wide[:, [place_of(each, doses, "doses") for each in given]] = table
     return wide
 
 

@@ -28,9 +28,9 @@ def no_prices(problem: DoseProblem) -> Prices:
 def net_values(problem: DoseProblem, prices: Prices, rows: slice | IntArray) -> FloatArray:
     """Values less what weights cost at these prices, (rows, n_doses)."""
     net = problem.values_at(rows)
-    for limit, own in zip(problem.limits, prices, strict=True):
-        if own.any():
-            net -= limit.of_units(own, rows) * limit.weights[rows]
+    for limit, price in zip(problem.limits, prices, strict=True):
+        if price.any():
+            net -= limit.of_units(price, rows) * limit.weights[rows]
     return net
 
 
@@ -38,8 +38,8 @@ def revenue(problem: DoseProblem, prices: Prices) -> float:
     """Sum of prices times caps; what has no cap has no price."""
     return float(
         sum(
-            (own[own > 0] * limit.caps[own > 0]).sum()
-            for limit, own in zip(problem.limits, prices, strict=True)
+            (price[price > 0] * limit.caps[price > 0]).sum()
+            for limit, price in zip(problem.limits, prices, strict=True)
         )
     )
 
@@ -88,9 +88,9 @@ def smooth_bound(problem: DoseProblem, prices: Prices, temperature: float) -> Sm
         chances /= total
         hard += float(best.sum())
         soft += temperature * float(np.log(total).sum())
-        for own, limit in zip(used, problem.limits, strict=True):
+        for each, limit in zip(used, problem.limits, strict=True):
             expected = np.einsum("ud,ud->u", chances, limit.weights[rows])
-            own += limit.sums(expected, rows)
+            each += limit.sums(expected, rows)
     gradient = tuple(
         np.where(np.isfinite(limit.caps), limit.caps - own, 0.0)
         for limit, own in zip(problem.limits, used, strict=True)

@@ -23,14 +23,14 @@ def plan_of(
     prices: dict[str, float | FloatArray] = {}
     tables: dict[str, LimitTable] = {}
     budget = np.inf
-    for limit, own in zip(limits, solution.prices, strict=True):
+    for limit, price in zip(limits, solution.prices, strict=True):
         name = PRICE_FIELDS[limit.parameter]
         if limit.parts is None:
-            prices[name], budget = float(own[0]), float(limit.caps[0])
+            prices[name], budget = float(price[0]), float(limit.caps[0])
             continue
-        prices[name] = own
+        prices[name] = price
         used = limit.sums(problem.chosen(limit.weights, solution.choice), every)
-        tables[name] = limit_table(limit, used, own)
+        tables[name] = limit_table(limit, used, price)
     costs = problem.chosen(problem.cost, solution.choice)
     return Plan(
         dose_index=solution.choice,

@@ -177,9 +177,9 @@ def _within(
         )
     ends = np.broadcast_to(ends, (shape[0], wide))
     inside = np.ones(shape, bool)
-    for column, own in zip(table.T, ends.T, strict=True):
+    for column, each in zip(table.T, ends.T, strict=True):
         beyond = np.less if name == "min_dose" else np.greater
-        inside &= ~beyond(column[None], own[:, None])
+        inside &= ~beyond(column[None], each[:, None])
     return inside if marks is None else inside & marks
 
 

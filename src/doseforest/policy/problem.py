@@ -111,7 +111,7 @@ class DoseProblem:
         """Whether a choice is feasible."""
         used = self.used(choice)
         pairs = zip(self.limits, used, strict=True)
-        return all(bool((own <= limit.roomy_caps).all()) for limit, own in pairs)
+        return all(bool((each <= limit.roomy_caps).all()) for limit, each in pairs)
 
     def with_doses(self, subset: IntArray) -> DoseProblem:
         """The same problem where only a few doses may be given."""
@@ -128,9 +128,11 @@ def cheapest(problem: DoseProblem, weights: Array) -> tuple[IntArray, FloatArray
     least = np.empty(problem.n_units)
     for rows in problem.blocks():
         values = problem.values_at(rows)
-        own = np.where(values > -np.inf, weights[rows], np.inf)
-        least[rows] = own.min(axis=1)
-        choice[rows] = np.argmax(np.where(own == least[rows, None], values, -np.inf), axis=1)
+        row_weights = np.where(values > -np.inf, weights[rows], np.inf)
+        least[rows] = row_weights.min(axis=1)
+        choice[rows] = np.argmax(
+            np.where(row_weights == least[rows, None], values, -np.inf), axis=1
+        )
     return choice, least
 
 

@@ -28,16 +28,16 @@ def solve_small(problem: DoseProblem) -> tuple[IntArray | None, bool]:
     rules += [
         LinearConstraint(_rows(limit, shape[1]), -np.inf, limit.caps) for limit in problem.limits
     ]
-    found = milp(
+    result = milp(
         -np.where(allowed, values, 0.0).ravel(),
         integrality=np.ones(values.size),
         bounds=Bounds(0.0, allowed.ravel().astype(np.float64)),
         constraints=rules,
         options={"node_limit": MOST_NODES},
     )
-    if found.x is None:
-        return None, found.status == 2
-    choice = np.argmax(found.x.reshape(shape), axis=1)
+    if result.x is None:
+        return None, result.status == 2
+    choice = np.argmax(result.x.reshape(shape), axis=1)
     return (choice, True) if problem.meets_limits(choice) else (None, False)
 
 

@@ -76,12 +76,12 @@ def _solution(problem: DoseProblem, choice: IntArray, prices: Prices, bound: flo
 
 def _feasible(problem: DoseProblem, choice: IntArray, prices: Prices) -> IntArray:
     """A choice within the limits, near the given one if possible."""
-    for candidate, own in _candidates(problem, choice, prices):
-        found = repair(problem, candidate, own)
-        if found is None:
-            found = exchange(problem, candidate)
-        if found is not None:
-            return found
+    for candidate, each in _candidates(problem, choice, prices):
+        result = repair(problem, candidate, each)
+        if result is None:
+            result = exchange(problem, candidate)
+        if result is not None:
+            return result
     raise InfeasibleError(
         f"The {_names(problem)} parameters must be possible to meet together. Each is by itself, "
         "but no plan was found that meets all of them.",

@@ -38,13 +38,13 @@ def repair(problem: DoseProblem, choice: IntArray, prices: Prices) -> IntArray |
     choice = choice.copy()
     for _ in range(MOST_REPAIRS):
         used = problem.used(choice)
-        over = [own - limit.caps for own, limit in zip(used, problem.limits, strict=True)]
-        broken = [own > limit.roomy_caps for own, limit in zip(used, problem.limits, strict=True)]
+        over = [each - limit.caps for each, limit in zip(used, problem.limits, strict=True)]
+        broken = [each > limit.roomy_caps for each, limit in zip(used, problem.limits, strict=True)]
         if not any(marks.any() for marks in broken):
             return choice
         over = [
-            np.where(marks, own, np.minimum(own, 0.0))
-            for marks, own in zip(broken, over, strict=True)
+            np.where(marks, each, np.minimum(each, 0.0))
+            for marks, each in zip(broken, over, strict=True)
         ]
         moves = _relief(problem, choice, prices, over)
         moves = _needed(problem.limits, moves, over)
@@ -61,8 +61,8 @@ def improve(problem: DoseProblem, choice: IntArray) -> IntArray:
     for _ in range(MOST_IMPROVEMENTS):
         used = problem.used(choice)
         room = [
-            np.maximum(limit.caps - own, 0.0)
-            for own, limit in zip(used, problem.limits, strict=True)
+            np.maximum(limit.caps - each, 0.0)
+            for each, limit in zip(used, problem.limits, strict=True)
         ]
         moves = _gains(problem, choice, room, units)
         if not len(moves.units):
@@ -77,16 +77,16 @@ def _gains(
     problem: DoseProblem, choice: IntArray, room: list[FloatArray], units: IntArray
 ) -> _Moves:
     """The most valuable move of each of these units that would fit by itself."""
-    found = []
+    result = []
     for rows in _pieces(units, problem.n_doses):
         values = problem.values_at(rows)
         now = choice[rows, None]
         gains = values - np.take_along_axis(values, now, 1)
         steps, share = [], np.zeros_like(gains)
-        for limit, own in zip(problem.limits, room, strict=True):
+        for limit, each in zip(problem.limits, room, strict=True):
             weights = limit.weights[rows].astype(np.float64)
             step = weights - np.take_along_axis(weights, now, 1)
-            left = limit.of_units(own, rows)
+            left = limit.of_units(each, rows)
             gains[step > left] = 0.0
             with np.errstate(all="ignore"):
                 share += np.where(step > 0, step / left, 0.0)
@@ -96,8 +96,10 @@ def _gains(
         doses = doses[place]
         with np.errstate(all="ignore"):
             worth = gains[place, doses] / share[place, doses]
-        found.append(_Moves(rows[place], doses, worth, tuple(step[place, doses] for step in steps)))
-    return _joined(found, len(problem.limits))
+        result.append(
+            _Moves(rows[place], doses, worth, tuple(step[place, doses] for step in steps))
+        )
+    return _joined(result, len(problem.limits))
 
 
 def _relief(
@@ -105,19 +107,19 @@ def _relief(
 ) -> _Moves:
     """The move of each unit of a broken part that loses least for its share of the relief."""
     affected = np.zeros(problem.n_units, bool)
-    for limit, own in zip(problem.limits, over, strict=True):
-        affected |= (limit.of_units(own, slice(0, problem.n_units)) > 0)[:, 0]
-    found = []
+    for limit, each in zip(problem.limits, over, strict=True):
+        affected |= (limit.of_units(each, slice(0, problem.n_units)) > 0)[:, 0]
+    result = []
     for rows in _pieces(np.flatnonzero(affected), problem.n_doses):
         net = net_values(problem, prices, rows)
         now = choice[rows, None]
         loss = np.take_along_axis(net, now, 1) - net  # infinite where a dose is not allowed
         possible = np.isfinite(loss)
         relief, steps = np.zeros_like(loss), []
-        for limit, own in zip(problem.limits, over, strict=True):
+        for limit, each in zip(problem.limits, over, strict=True):
             weights = limit.weights[rows].astype(np.float64)
             step = weights - np.take_along_axis(weights, now, 1)
-            too_much = limit.of_units(own, rows)
+            too_much = limit.of_units(each, rows)
             possible &= step <= np.maximum(-too_much, 0.0)
             with np.errstate(all="ignore"):
                 relief += np.where(too_much > 0, np.minimum(-step / too_much, 1.0), 0.0)
@@ -128,7 +130,7 @@ def _relief(
         doses = np.argmax(worth, axis=1)
         place = np.flatnonzero(possible[np.arange(len(doses)), doses])
         doses = doses[place]
-        found.append(
+        result.append(
             _Moves(
                 rows[place],
                 doses,
@@ -136,16 +138,16 @@ def _relief(
                 tuple(step[place, doses] for step in steps),
             )
         )
-    return _joined(found, len(problem.limits))
+    return _joined(result, len(problem.limits))
 
 
 def _needed(limits: tuple[Limit, ...], moves: _Moves, over: list[FloatArray]) -> _Moves:
     """Moves in order of worth until every broken part is relieved, and that break no other."""
     needed = np.zeros(len(moves.units), bool)
-    for limit, own, step in zip(limits, over, moves.steps, strict=True):
+    for limit, each, step in zip(limits, over, moves.steps, strict=True):
         parts = limit.parts_of(moves.units)
         freed = _sums_before(parts, moves.worth, -step)
-        needed |= (own[parts] > 0) & (freed < own[parts])
+        needed |= (each[parts] > 0) & (freed < each[parts])
     moves = moves.only(needed)
     return moves.only(_that_fit(limits, moves, [np.maximum(-own, 0.0) for own in over]))
 
@@ -153,10 +155,10 @@ def _needed(limits: tuple[Limit, ...], moves: _Moves, over: list[FloatArray]) ->
 def _that_fit(limits: tuple[Limit, ...], moves: _Moves, room: list[FloatArray]) -> Marks:
     """Moves that fit into the rooms one after the other, by worth; the first always does."""
     fit = np.ones(len(moves.units), bool)
-    for limit, own, step in zip(limits, room, moves.steps, strict=True):
+    for limit, each, step in zip(limits, room, moves.steps, strict=True):
         parts = limit.parts_of(moves.units)
         more = np.maximum(step, 0.0)
-        fit &= (more == 0) | (_sums_before(parts, moves.worth, more) + more <= own[parts])
+        fit &= (more == 0) | (_sums_before(parts, moves.worth, more) + more <= each[parts])
     return fit
 
 

@@ -76,7 +76,7 @@ def plot_unit_curves(
     paint = _unit_paint(ax, colours, len(curves))
     faint = float(np.clip(12 / np.sqrt(max(len(curves), 1)) / 2, 0.25, 0.8))
     if len(line):
-        segments = [np.column_stack([doses[line], own[line]]) for own in curves]
+        segments = [np.column_stack([doses[line], curve[line]]) for curve in curves]
         lines = LineCollection(segments, colors=paint, linewidths=0.9, alpha=faint, zorder=2)
         ax.add_collection(lines)
         ax.plot(doses[line], average[line], color="white", linewidth=5, zorder=3)

@@ -33,7 +33,7 @@ class DoseAxes:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the components."""
-        return tuple(own.dose for own in self.parts)
+        return tuple(part.dose for part in self.parts)
 
     @property
     def outcome(self) -> str:
@@ -42,8 +42,8 @@ class DoseAxes:
 
     def told(self, dose: Any, digits: int = 4) -> str:
         """A dose as text, by its name where it has one component."""
-        own = dose_text(dose, digits)
-        return own if len(self.parts) > 1 else f"{self.parts[0].dose} {own}"
+        text = dose_text(dose, digits)
+        return text if len(self.parts) > 1 else f"{self.parts[0].dose} {text}"
 
 
 def fitted_axes(fitted: Fitted) -> DoseAxes:

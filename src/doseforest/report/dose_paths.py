@@ -197,12 +197,12 @@ def _arms_path(model: EffectForest, axes: DoseAxes, doses: Any) -> DosePath:
     spans, drawn, places = [], [], []
     start = 0.0
     for arm in arms:
-        own = table[table[:, 0] == arm, 1]
-        span = ArmSpan(float(arm), float(own[0]), float(own[-1]), start)
-        if doses is None and len(own) > 1:
-            own = np.linspace(own[0], own[-1], n_points)
-        drawn.append(np.column_stack([np.full(len(own), arm), own]))
-        places.append(span.places(own))
+        amounts = table[table[:, 0] == arm, 1]
+        span = ArmSpan(float(arm), float(amounts[0]), float(amounts[-1]), start)
+        if doses is None and len(amounts) > 1:
+            amounts = np.linspace(amounts[0], amounts[-1], n_points)
+        drawn.append(np.column_stack([np.full(len(amounts), arm), amounts]))
+        places.append(span.places(amounts))
         spans.append(span)
         start = span.end + GAP
     lone = tuple(span.start for span in spans if span.end == span.start)

@@ -62,8 +62,8 @@ def plot_effects_by_feature(
     if len(kinds) <= FEW_VALUES:
         width = 0.22 * (np.diff(kinds).min() if len(kinds) > 1 else 1.0)
         for kind in kinds:
-            own = y[x == kind]
-            ax.scatter(kind + np.linspace(-width, width, len(own)), own, **shared)
+            values = y[x == kind]
+            ax.scatter(kind + np.linspace(-width, width, len(values)), values, **shared)
         means = np.array([y[x == kind].mean() for kind in kinds])
         ends = np.array([np.quantile(y[x == kind], [0.1, 0.9]) for kind in kinds]).T
         ax.vlines(kinds, *ends, color=INK, linewidth=2, label="80 % of the units")

@@ -257,14 +257,14 @@ class ForestPlots:
             )
         path = dose_path(model, axes, doses=doses)
         plain = replace(model, output="default")
-        found = plain.intervals.effect(table[shown], doses=path.doses)
+        result = plain.intervals.effect(table[shown], doses=path.doses)
         curves = plain.dose_response(table[shown], np.append(path.doses, model.baseline))
         outcome = f"effect on {axes.outcome} against {axes.told(model.baseline, 6)}"
         return interval_plots.plot_unit_bands(
             path.places,
-            found.values,
-            found.interval(coverage),
-            found.band(coverage),
+            result.values,
+            result.interval(coverage),
+            result.band(coverage),
             curves[:, :-1] - curves[:, -1:],
             replace(path.marks, outcome=outcome),
             names=[f"unit {unit}" for unit in shown],

@@ -120,15 +120,15 @@ def dose_strip(
 ) -> None:
     """Bars along the lower edge, up to a share of the axes' height: where the doses are."""
     alone = np.isin(observed, marks.masses) | (not marks.continuous)
-    own = np.ones(len(observed)) if weights is None else weights
+    row_weights = np.ones(len(observed)) if weights is None else weights
     transform = ax.get_xaxis_transform()
     style = {"color": PALE, "transform": transform, "zorder": 0}
     if (~alone).any():
-        counts, edges = np.histogram(observed[~alone], bins=40, weights=own[~alone])
+        counts, edges = np.histogram(observed[~alone], bins=40, weights=row_weights[~alone])
         ax.bar(edges[:-1], height * counts / counts.max(), np.diff(edges), align="edge", **style)
     if alone.any():
         levels, place = np.unique(observed[alone], return_inverse=True)
-        counts = np.bincount(place, own[alone])
+        counts = np.bincount(place, row_weights[alone])
         width = 0.6 * marks.strip_width(np.unique(observed))
         colour = GREY if marks.continuous else PALE  # masses have a scale of their own
         ax.bar(levels, height * counts / counts.max(), width, **{**style, "color": colour})

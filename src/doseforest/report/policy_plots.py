@@ -69,9 +69,9 @@ def plot_budget_path(
 
 def _held_out_points(ax: Any, held_out: Sequence[PolicyValue], n_units: int) -> None:
     """Gains of policies on held-out rows, as totals of so many units."""
-    spent = np.array([own.cost.value for own in held_out]) * n_units
-    gains = np.array([own.gain.value for own in held_out]) * n_units
-    ends = np.array([own.gain.interval() for own in held_out]).T * n_units
+    spent = np.array([each.cost.value for each in held_out]) * n_units
+    gains = np.array([each.gain.value for each in held_out]) * n_units
+    ends = np.array([each.gain.interval() for each in held_out]).T * n_units
     reach = np.abs(ends - gains)
     label = "held-out gain, 95 %"
     look = {"fmt": "s", "color": INK, "mfc": "white", "capsize": 3, "zorder": 4}
@@ -82,10 +82,10 @@ def plot_policy_values(values: Mapping[str, PolicyValue], *, ax: Any | None = No
     """Gains of policies side by side: what was predicted, and what held-out outcomes say."""
     ax = plain_axes(ax, (6.4, 1.8 + 0.4 * len(values)))
     places = np.arange(len(values))
-    own = list(values.values())
-    gains = np.array([found.gain.value for found in own])
-    ends = np.array([found.gain.interval() for found in own]).T
-    predicted = [found.predicted_gain for found in own]
+    listed = list(values.values())
+    gains = np.array([each.gain.value for each in listed])
+    ends = np.array([each.gain.interval() for each in listed]).T
+    predicted = [each.predicted_gain for each in listed]
     ax.axvline(0.0, color=GREY, linewidth=0.8)
     ax.plot(predicted, places, "D", mfc="none", color=ORANGE, label="predicted")
     reach = np.abs(ends - gains)
@@ -108,9 +108,9 @@ def plot_doses(plan: DoseChoices, *, ax: Any | None = None) -> Any:
     spent = np.bincount(plan.dose_index, plan._amounts[1], len(counts))
     total = float(spent.sum())
     if total > 0:
-        for place, count, own in zip(places, counts, spent, strict=True):
+        for place, count, each in zip(places, counts, spent, strict=True):
             if count:
-                label = f"{own / total:.0%}"
+                label = f"{each / total:.0%}"
                 ax.annotate(label, (place, count), ha="center", va="bottom", fontsize="small")
     ax.set_xticks(places, [dose_text(dose, 4) for dose in plan.doses])
     if len(places) > 12:

@@ -23,9 +23,15 @@ def plot_sensitivity(
     if most is not None and not 0 < most < 1:
         raise ValueError(f"The 'most' parameter must be a float in (0, 1). Got {most!r} instead.")
     ax = plain_axes(ax)
-    drawn = [own for own in found.benchmarks if max(own.outcome_strength, own.dose_strength) < 1]
+    drawn = [
+        benchmark
+        for benchmark in found.benchmarks
+        if max(benchmark.outcome_strength, benchmark.dose_strength) < 1
+    ]
     strengths = [max(own.outcome_strength, own.dose_strength) for own in drawn]
-    widest = max([2 * found.robustness_value, *(1.3 * own for own in strengths), LEAST_DRAWN])
+    widest = max(
+        [2 * found.robustness_value, *(1.3 * strength for strength in strengths), LEAST_DRAWN]
+    )
     axis = np.linspace(0.0, min(widest, 0.99) if most is None else most, N_STRENGTHS)
     of_dose, of_outcome = np.meshgrid(axis, axis)
     scale = np.sqrt(found.residual_variance * found.representer_square)
@@ -39,11 +45,11 @@ def plot_sensitivity(
         ax.clabel(lines, fontsize="x-small", fmt="%.3g")
     if left.min() < 0 < left.max():
         ax.contour(of_dose, of_outcome, left, levels=[0.0], colors=RED, linewidths=2.0)
-    for own in drawn:
-        ax.plot(own.dose_strength, own.outcome_strength, "o", color=INK, markersize=4)
+    for each in drawn:
+        ax.plot(each.dose_strength, each.outcome_strength, "o", color=INK, markersize=4)
         ax.annotate(
-            own.name,
-            (own.dose_strength, own.outcome_strength),
+            each.name,
+            (each.dose_strength, each.outcome_strength),
             xytext=(4, 4),
             textcoords="offset points",
             fontsize="small",

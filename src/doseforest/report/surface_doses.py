@@ -21,7 +21,7 @@ N_POINTS = 17  # along each component
 
 def surface_axes(model: EffectForest, axes: DoseAxes, doses: Any) -> tuple[FloatArray, FloatArray]:
     """Values of both components."""
-    levels = [own.dose for own in axes.parts if not own.continuous]
+    levels = [part.dose for part in axes.parts if not part.continuous]
     if model.n_components != 2 or axes.arms or levels:
         if model.n_components == 1:
             got, cure = "one component", "plot.dose_response"
@@ -37,8 +37,8 @@ def surface_axes(model: EffectForest, axes: DoseAxes, doses: Any) -> tuple[Float
     if doses is None:
         table = Doses.of(model.doses).table
         first, second = (
-            _spread(np.unique(table[:, k]), own, model.ranges[k])
-            for k, own in enumerate(axes.parts)
+            _spread(np.unique(table[:, k]), part, model.ranges[k])
+            for k, part in enumerate(axes.parts)
         )
         return first, second
     if isinstance(doses, str) or not hasattr(doses, "__len__") or len(doses) != 2:
@@ -51,8 +51,8 @@ def surface_axes(model: EffectForest, axes: DoseAxes, doses: Any) -> tuple[Float
 
 def _spread(values: FloatArray, marks: DoseMarks, observed: DoseRange) -> FloatArray:
     """Values at equal distances over those of a grid, beside masses."""
-    own = values[~np.isin(values, marks.masses)]
-    low, high = (own[0], own[-1]) if len(own) > 1 else (observed.low, observed.high)
+    beside = values[~np.isin(values, marks.masses)]
+    low, high = (beside[0], beside[-1]) if len(beside) > 1 else (observed.low, observed.high)
     return np.linspace(low, high, N_POINTS)
 
 

@@ -19,11 +19,11 @@ def __getattr__(name: str) -> Any:
     from doseforest.spark.estimator import SparkCausalForest
     from doseforest.spark.model import SparkCausalForestModel
 
-    found = {
+    result = {
         "SparkCausalForest": SparkCausalForest,
         "SparkCausalForestModel": SparkCausalForestModel,
     }
-    return found[name]
+    return result[name]
 
 
 def __dir__() -> list[str]:

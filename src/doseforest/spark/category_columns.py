@@ -60,7 +60,7 @@ def category_places(
     if isinstance(features, str):
         attributes = _attributes(frame, features).get("attrs", {})
         return CategoryPlaces(
-            numbers=tuple(sorted(known | {own["idx"] for own in attributes.get("nominal", ())}))
+            numbers=tuple(sorted(known | {each["idx"] for each in attributes.get("nominal", ())}))
         )
     texts = tuple(place for place, name in enumerate(features) if is_text(frame, name))
     nominal = {
@@ -78,8 +78,8 @@ def is_text(frame: Any, name: str) -> bool:
 
 
 def _attributes(frame: Any, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = frame.schema[name].metadata.get("ml_attr", {})
-    return found
+    result: dict[str, Any] = frame.schema[name].metadata.get("ml_attr", {})
+    return result
 
 
 def learn_labels(
@@ -92,19 +92,21 @@ def learn_labels(
         return {}
     context = frame.sparkSession.sparkContext
     counted = frame.where(F.col("w") > 0)
-    found: dict[int, list[tuple[Any, int]]] = {place: [] for place in places.texts + places.numbers}
+    result: dict[int, list[tuple[Any, int]]] = {
+        place: [] for place in places.texts + places.numbers
+    }
     numbers = [F.col("features")[place] for place in places.numbers]
-    for own, values in (
+    for each, values in (
         (places.texts, F.col("texts")),
         (places.numbers, F.array(*(F.when(~F.isnan(value), value) for value in numbers))),
     ):
-        if own:
+        if each:
             with described(context, "count the levels of categories"):
-                for number, value, count in _counts(counted, values, len(own)):
-                    found[own[number]].append((value, count))
+                for number, value, count in _counts(counted, values, len(each)):
+                    result[each[number]].append((value, count))
     return {
-        place: _ordered(found[place], str(place) if names is None else repr(names[place]))
-        for place in sorted(found)
+        place: _ordered(result[place], str(place) if names is None else repr(names[place]))
+        for place in sorted(result)
     }
 
 
@@ -133,7 +135,9 @@ def _ordered(found: list[tuple[Any, int]], column: str) -> tuple[Label, ...]:
             )
     labels = checked_labels([value for value, _ in found], column)
     counts = [count for _, count in found]
-    return tuple(label for _, label in sorted(zip((-own for own in counts), labels, strict=True)))
+    return tuple(
+        label for _, label in sorted(zip((-count for count in counts), labels, strict=True))
+    )
 
 
 def coded_rows(
@@ -159,7 +163,7 @@ def coded_rows(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    numeric = {own: labels for own, labels in categories.items() if own not in text_places}
+    numeric = {name: labels for name, labels in categories.items() if name not in text_places}
     table = ArrayTable(values, names, block_rows=max(len(values), 1))
     coded = np.empty(values.shape)
     for _, block in recoded(table, numeric).blocks():

@@ -66,6 +66,6 @@ def split_features(
     }
     for feature, n_codes in counts.items():
         edges[feature] = 0.5 + np.arange(min(n_codes, MAX_CATEGORIES) - 1, dtype=np.float64)
-    own = [edges[feature] for feature in range(encoder.n_features)]
-    places = np.cumsum([0, *(len(each) for each in own)], dtype=np.int64)
-    return BinnedFeatures(FeatureBins(np.concatenate(own), places), CODE_BINS, counts)
+    listed = [edges[feature] for feature in range(encoder.n_features)]
+    places = np.cumsum([0, *(len(each) for each in listed)], dtype=np.int64)
+    return BinnedFeatures(FeatureBins(np.concatenate(listed), places), CODE_BINS, counts)

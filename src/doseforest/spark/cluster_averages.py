@@ -47,8 +47,8 @@ def average_curve(
     with broadcast(units.context, outcomes.without) as sent:
 
         def sums(block: RowBlock) -> Sums:
-            curves, own = _curves(sent.value, basis, block, doses), block.row_weights
-            return own.sum(), own @ curves
+            curves, row_weights = _curves(sent.value, basis, block, doses), block.row_weights
+            return row_weights.sum(), row_weights @ curves
 
         weight, total = units.add_up("average curve", sums)
     average: FloatArray = total / weight
@@ -161,7 +161,9 @@ def plain_average(average: AverageDoseResponse) -> dict[str, Any]:
 def read_average(stored: dict[str, Any]) -> AverageDoseResponse:
     """The average of what `plain_average` returned."""
     arrays = {
-        name: np.array(own, np.float64) for name, own in stored.items() if isinstance(own, list)
+        name: np.array(each, np.float64) for name, each in stored.items() if isinstance(each, list)
     }
-    own = {name: value for name, value in stored.items() if name != "degrees" or value is not None}
-    return AverageDoseResponse(**{**own, **arrays})
+    plain = {
+        name: value for name, value in stored.items() if name != "degrees" or value is not None
+    }
+    return AverageDoseResponse(**{**plain, **arrays})

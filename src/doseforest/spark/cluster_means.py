@@ -77,8 +77,8 @@ class MeanFitter:
         terms = self.terms
 
         def left_by(fold: int) -> Targets:
-            own = coefficients[fold]
-            return lambda block: targets(block) - _linear(terms, own, block.numbers)
+            line = coefficients[fold]
+            return lambda block: targets(block) - _linear(terms, line, block.numbers)
 
         forests = fold_forests(
             self.units, self.splits, work, left_by, Purpose.TREATMENT_FOREST, self.kept
@@ -97,8 +97,8 @@ class MeanFitter:
             for rows in _slices(len(block)):
                 columns = _columns(terms, block.numbers[rows])
                 for fold in range(n_folds):
-                    own = weights[rows] * (block.folds[rows] == fold)
-                    weighted = columns * own[:, None]
+                    row_weights = weights[rows] * (block.folds[rows] == fold)
+                    weighted = columns * row_weights[:, None]
                     cross[fold] += weighted.T @ target[rows]
                     if with_gram:
                         gram[fold] += weighted.T @ columns

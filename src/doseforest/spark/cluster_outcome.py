@@ -69,17 +69,21 @@ def fit_outcomes(
     given : sequence of mappings
         A user's members, without each fold and last of all rows.
     """
-    *apart, whole = [dict(own) for own in given] or [{} for _ in range(units.n_folds + 1)]
+    *apart, whole = [dict(each) for each in given] or [{} for _ in range(units.n_folds + 1)]
     if kind == "stack":
         *apart, whole = _with_forests(units, cores, splits, work, [*apart, whole])
     elif kind == "core":
-        *apart, whole = [{"core": c, **own} for c, own in zip(cores, [*apart, whole], strict=True)]
+        *apart, whole = [
+            {"core": c, **each} for c, each in zip(cores, [*apart, whole], strict=True)
+        ]
     if len(whole) == 1:
         ((name, full),) = whole.items()
-        return FoldOutcomes(tuple(own[name] for own in apart), full, {name: 1.0})
+        return FoldOutcomes(tuple(each[name] for each in apart), full, {name: 1.0})
     shares = _shares(units, apart)
     weights = dict(zip(whole, shares.tolist(), strict=True))
-    return FoldOutcomes(tuple(Stack(own, weights) for own in apart), Stack(whole, weights), weights)
+    return FoldOutcomes(
+        tuple(Stack(each, weights) for each in apart), Stack(whole, weights), weights
+    )
 
 
 def _with_forests(
@@ -106,8 +110,8 @@ def _with_forests(
         }
 
     apart = [
-        members(core, [left], [own], others)
-        for core, left, own, others in zip(without, residual, plain, given[:-1], strict=True)
+        members(core, [left], [each], others)
+        for core, left, each, others in zip(without, residual, plain, given[:-1], strict=True)
     ]
     return [*apart, members(full, residual, plain, given[-1])]
 
@@ -125,7 +129,7 @@ def _outcome(block: RowBlock) -> FloatArray:
 
 def _shares(units: Units, apart: list[Members]) -> FloatArray:
     """Convex weights of the members, by the squared error out of fold."""
-    by_member = [tuple(own[name] for own in apart) for name in apart[0]]
+    by_member = [tuple(each[name] for each in apart) for name in apart[0]]
     with broadcast(units.context, by_member) as sent:
 
         def errors(block: RowBlock) -> list[FloatArray]:

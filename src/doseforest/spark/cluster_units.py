@@ -59,10 +59,10 @@ class Units:
             return _triangles([np.vstack(both) for both in zip(first, second, strict=True)])
 
         with described(self.context, text):
-            found: list[FloatArray] = self.blocks.map(
+            result: list[FloatArray] = self.blocks.map(
                 lambda block: _triangles(function(block))
             ).treeReduce(merged)
-        return found
+        return result
 
     def each(
         self, text: str, function: Callable[[Item], Result], items: Sequence[Item]
@@ -82,7 +82,7 @@ class Units:
     ) -> None:
         """Give every block more columns; what they replace is released."""
         before = self.blocks
-        made = self.kept.keep(before.map(lambda own: own.with_columns(make(own), dropped)))
+        made = self.kept.keep(before.map(lambda block: block.with_columns(make(block), dropped)))
         with described(self.context, text):
             made.count()
         self.blocks = made

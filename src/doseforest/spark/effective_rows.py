@@ -32,8 +32,8 @@ def draw_queries(units: Units) -> FloatArray:
         return [(int(hashes[row]), block.X[row].tobytes(), block.X[row]) for row in rows]
 
     with described(units.context, f"draw {n} rows"):
-        found = units.blocks.flatMap(candidates).takeOrdered(n, key=lambda own: own[:2])
-    return np.stack([x for _, _, x in found])
+        result = units.blocks.flatMap(candidates).takeOrdered(n, key=lambda each: each[:2])
+    return np.stack([x for _, _, x in result])
 
 
 def effective_rows(
@@ -44,12 +44,12 @@ def effective_rows(
 
     def squares(block: RowBlock) -> tuple[FloatArray, ...]:
         return tuple(
-            _squared_weights(forest, own, block, splits)
-            for forest, own in zip(sent.value, leaves, strict=True)
+            _squared_weights(forest, leaf, block, splits)
+            for forest, leaf in zip(sent.value, leaves, strict=True)
         )
 
-    found = units.add_up("rows behind an answer", squares)
-    return [float(np.median(1 / own[own > 0])) if (own > 0).any() else 1.0 for own in found]
+    result = units.add_up("rows behind an answer", squares)
+    return [float(np.median(1 / each[each > 0])) if (each > 0).any() else 1.0 for each in result]
 
 
 def _squared_weights(

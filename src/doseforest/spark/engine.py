@@ -112,9 +112,9 @@ class SparkEngine:
         splits = Splits.none(len(nodes), set_words=self.set_words)
         put_off = self._fits_a_task(nodes)
         if put_off.any():
-            own = nodes.take(put_off)
+            taken = nodes.take(put_off)
             self._open.append(
-                OpenNodes(own.node, own.tree, own.depth, own.key, own.end - own.start)
+                OpenNodes(taken.node, taken.tree, taken.depth, taken.key, taken.end - taken.start)
             )
         places = np.flatnonzero(~put_off)
         if len(places):
@@ -135,17 +135,17 @@ class SparkEngine:
         n_reducers = min(len(nodes), self._parallelism)
         with self._described(text), broadcast(self.blocks.context, round_) as sent:
             summed = self._by_core.mapPartitions(
-                lambda blocks: sum_histograms(spec, sent.value, (own.growth for own in blocks))
+                lambda blocks: sum_histograms(spec, sent.value, (block.growth for block in blocks))
             )
-            found = summed.partitionBy(n_reducers, _by_number).mapPartitions(
+            result = summed.partitionBy(n_reducers, _by_number).mapPartitions(
                 lambda histograms: [find_splits(spec, sent.value, histograms)]
             )
-            for own in found.collect():
-                splits.gain[places[own.places]] = own.splits.gain
-                splits.cut[places[own.places]] = own.splits.cut
-                splits.sets[places[own.places]] = own.splits.sets
-                numbers = nodes.node[own.places].tolist()
-                self._left_rows.update(zip(numbers, own.left_rows.tolist(), strict=True))
+            for each in result.collect():
+                splits.gain[places[each.places]] = each.splits.gain
+                splits.cut[places[each.places]] = each.splits.cut
+                splits.sets[places[each.places]] = each.splits.sets
+                numbers = nodes.node[each.places].tolist()
+                self._left_rows.update(zip(numbers, each.left_rows.tolist(), strict=True))
         self.report.n_rounds += 1
         self.report.nodes_in_rounds += len(nodes)
 
@@ -191,8 +191,8 @@ class SparkEngine:
             # What one task of Spark costs by itself would grow a small subtree: each reads several
             # parts of the shuffle, one after the other, and holds one at a time.
             few = shipped.coalesce(min(len(tasks), TASKS_PER_CORE * self._parallelism))
-            for number, own in few.mapPartitions(grown).collect():
-                table.graft(tasks[number].nodes, own)
+            for number, each in few.mapPartitions(grown).collect():
+                table.graft(tasks[number].nodes, each)
         self.report.n_tasks += len(tasks)
         self.report.subtrees_in_tasks += len(opened)
         self.report.rows_in_tasks += int(opened.n_rows.sum())

@@ -18,15 +18,17 @@ class EstimatorWriter(MLWriter):  # type: ignore[misc]
 
     def saveImpl(self, path: str) -> None:  # noqa: N802
         """Write the members, then the parameters."""
-        own = self._estimator
-        members = own.value(MEMBERS) or []
+        estimator = self._estimator
+        members = estimator.value(MEMBERS) or []
         for number, member in enumerate(members):
             member.save(f"{path}/members/{number}")
         plain = {
-            param.name: value for param, value in own._paramMap.items() if param.name != MEMBERS
+            param.name: value
+            for param, value in estimator._paramMap.items()
+            if param.name != MEMBERS
         }
         extra = {"members": len(members)}
-        DefaultParamsWriter.saveMetadata(own, path, self.sparkSession, extra, plain)
+        DefaultParamsWriter.saveMetadata(estimator, path, self.sparkSession, extra, plain)
 
 
 class EstimatorReader(MLReader):  # type: ignore[misc]

@@ -59,16 +59,16 @@ def summarise_features(units: Units, max_bins: int) -> FeatureSummaries:
     n_reducers = min(n_features, max(1, units.context.defaultParallelism))
     with described(units.context, "quantiles of the features"):
         columns = units.blocks.flatMap(lambda block: _columns(block, n_rows, seed, max_bins))
-        found = dict(
+        result = dict(
             columns.partitionBy(n_reducers, lambda feature: feature)
             .mapPartitions(lambda parts: _summaries(parts, max_bins))
             .collect()
         )
-    own = [found[feature] for feature in range(n_features)]
-    starts = np.cumsum([0, *(len(each.edges) for each in own)], dtype=np.int64)
-    bins = FeatureBins(np.concatenate([each.edges for each in own]), starts)
-    terms = _joined_terms([each.terms for each in own])
-    return FeatureSummaries(bins, terms, tuple(each.knots for each in own))
+    summaries = [result[feature] for feature in range(n_features)]
+    starts = np.cumsum([0, *(len(each.edges) for each in summaries)], dtype=np.int64)
+    bins = FeatureBins(np.concatenate([each.edges for each in summaries]), starts)
+    terms = _joined_terms([each.terms for each in summaries])
+    return FeatureSummaries(bins, terms, tuple(each.knots for each in summaries))
 
 
 def _columns(
@@ -99,7 +99,7 @@ def _summaries(
     by_feature: dict[int, list[_Column]] = {}
     for feature, column in parts:
         by_feature.setdefault(feature, []).append(column)
-    return [(feature, _summary(own, max_bins)) for feature, own in by_feature.items()]
+    return [(feature, _summary(each, max_bins)) for feature, each in by_feature.items()]
 
 
 def _summary(parts: list[_Column], max_bins: int) -> FeatureSummary:

@@ -36,8 +36,8 @@ class BinnedFeatures:
 
     def of(self, block: RowBlock) -> BinArray:
         """Bins of the rows of a block."""
-        own: BinArray = np.ascontiguousarray(block[self.column][:, : self.bins.n_features])
-        return own
+        bins: BinArray = np.ascontiguousarray(block[self.column][:, : self.bins.n_features])
+        return bins
 
     @property
     def categories(self) -> Categories:
@@ -66,10 +66,10 @@ def bin_units(units: Units, bins: FeatureBins, covariates: BinnedFeatures) -> No
     """
 
     def binned(block: RowBlock) -> dict[str, BinArray]:
-        found = {BINS: _bin(bins, np.column_stack([block.numbers, Doses.of(block.dose).table]))}
+        result = {BINS: _bin(bins, np.column_stack([block.numbers, Doses.of(block.dose).table]))}
         if covariates.column != BINS:
-            found[covariates.column] = _bin(covariates.bins, block.X)
-        return found
+            result[covariates.column] = _bin(covariates.bins, block.X)
+        return result
 
     units.add("bin the rows", binned)
 
@@ -156,17 +156,17 @@ def as_ensemble(forests: Sequence[Forest], n_features: int, n_components: int = 
     nodes, roots, values = [], [], []
     first_node = first_leaf = 0
     for forest in forests:
-        own = forest.nodes.copy()
-        is_leaf = (own["flags"] & LEAF) > 0
-        own["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
+        records = forest.nodes.copy()
+        is_leaf = (records["flags"] & LEAF) > 0
+        records["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
         filled = forest.leaf_weights > 0
         means = np.full(len(filled), forest.fallback[0])
         weights = forest.leaf_weights[filled].astype(np.float64)
         means[filled] = forest.leaf_sums[filled, 0] / weights
-        nodes.append(own)
+        nodes.append(records)
         roots.append(forest.roots + first_node)
         values.append(means / n_trees)
-        first_node += len(own)
+        first_node += len(records)
         first_leaf += len(means)
     leaf_values = np.concatenate(values)
     return TreeEnsemble(

@@ -143,7 +143,7 @@ def _lay_out(rows: Any) -> tuple[_Layout, MeanCurveStatistic]:
         (most,) = largest(
             rows,
             "range of the weighted curves",
-            lambda own: (_most(own.curves - centre, own.weights),),
+            lambda each: (_most(each.curves - centre, each.weights),),
         )
     layout = _Layout(centre, grid_steps(most), grid_steps(heaviest), grid_steps(most_leaf))
     quadrature = np.ones(len(centre))
@@ -169,8 +169,8 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _most(values: FloatArray, weights: ChannelArray | None) -> FloatArray:
-    own = values if weights is None else values * weights[:, None]
-    most: FloatArray = np.abs(own).max(axis=0, initial=0.0)
+    row_weights = values if weights is None else values * weights[:, None]
+    most: FloatArray = np.abs(row_weights).max(axis=0, initial=0.0)
     return most
 
 
@@ -181,6 +181,6 @@ def _heaviest(rows: ForestRows) -> FloatArray:
 
 
 def _on_grid(values: FloatArray, weights: ChannelArray | None, steps: FloatArray) -> ChannelArray:
-    own = values if weights is None else values * weights[:, None]
-    rounded: ChannelArray = (np.rint(own / steps) * steps).astype(np.float32)
+    row_weights = values if weights is None else values * weights[:, None]
+    rounded: ChannelArray = (np.rint(row_weights / steps) * steps).astype(np.float32)
     return rounded

@@ -154,7 +154,10 @@ def features_array(frame: Any, features: str | tuple[str, ...]) -> Any:
     if not isinstance(features, str):
         nothing = F.lit(None).cast("double")
         return F.array(
-            *(nothing if is_text(frame, own) else column(own).cast("double") for own in features)
+            *(
+                nothing if is_text(frame, feature) else column(feature).cast("double")
+                for feature in features
+            )
         )
     if is_vector(frame.schema[features].dataType):
         return vector_to_array(column(features))
@@ -172,8 +175,8 @@ def texts_array(frame: Any, features: str | tuple[str, ...]) -> Any:
     from pyspark.sql import functions as F  # noqa: N812
 
     named = () if isinstance(features, str) else features
-    own = [column(name).cast("string") for name in named if is_text(frame, name)]
-    return F.array(*own).cast("array<string>")
+    columns_of_text = [column(name).cast("string") for name in named if is_text(frame, name)]
+    return F.array(*columns_of_text).cast("array<string>")
 
 
 def doses_column(treatment: tuple[str, ...]) -> Any:
@@ -204,7 +207,7 @@ def feature_names(frame: Any, features: str | tuple[str, ...]) -> tuple[str, ...
     if not isinstance(features, str):
         return features
     attributes = frame.schema[features].metadata.get("ml_attr", {}).get("attrs", {})
-    found = {own["idx"]: own.get("name") for kind in attributes.values() for own in kind}
-    names = tuple(found.get(place) for place in range(len(found)))
+    result = {each["idx"]: each.get("name") for kind in attributes.values() for each in kind}
+    names = tuple(result.get(place) for place in range(len(result)))
     known = bool(names) and all(isinstance(name, str) for name in names)
     return names if known and len(set(names)) == len(names) else None  # type: ignore[return-value]

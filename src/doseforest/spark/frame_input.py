@@ -120,7 +120,7 @@ def summarise_frame(
         "no_features": count(F.col("features").isNull()),
         "no_id": count(counted & F.col("id").isNull()),
         "infinite": count(
-            counted & F.exists("features", lambda own: F.abs(own) == F.lit(float("inf")))
+            counted & F.exists("features", lambda value: F.abs(value) == F.lit(float("inf")))
         ),
         "fewest": F.min(F.size("features")),
         "most": F.max(F.size("features")),
@@ -131,23 +131,25 @@ def summarise_frame(
         "heaviest": F.max("w"),
     }
     with described(frame.sparkSession.sparkContext, "check the rows"):
-        found = frame.agg(*(own.alias(name) for name, own in aggregates.items())).first()
-    _refuse_values(found, columns)
-    if found["infinite"]:
+        result = frame.agg(
+            *(aggregate.alias(name) for name, aggregate in aggregates.items())
+        ).first()
+    _refuse_values(result, columns)
+    if result["infinite"]:
         _refuse_infinite(frame.where(counted), columns)
-    equal = found["lightest"] == found["heaviest"]
+    equal = result["lightest"] == result["heaviest"]
     ranges = tuple(
-        DoseRange(float(found[f"lowest_{place}"]), float(found[f"highest_{place}"]))
+        DoseRange(float(result[f"lowest_{place}"]), float(result[f"highest_{place}"]))
         for place in places
     )
-    n_features = int(found["most"])
+    n_features = int(result["most"])
     return FrameSummary(
-        n_rows=int(found["n_counted"]),
+        n_rows=int(result["n_counted"]),
         n_features=n_features,
         names=names if names is not None and len(names) == n_features else None,
         support=ranges[0] if len(ranges) == 1 else DoseBox(ranges),
-        binary=found["other_y"] == 0,
-        heaviest=float(found["heaviest"]) if weighted and not equal else None,
+        binary=result["other_y"] == 0,
+        heaviest=float(result["heaviest"]) if weighted and not equal else None,
         treatment=columns.treatment,
     )
 
@@ -329,15 +331,15 @@ def _weight_scale(blocks: Any, summary: FrameSummary) -> Callable[[FloatArray], 
         on_grid = np.rint(np.ldexp(weights, exponent) / first) * first
         return on_grid.astype(np.float32).astype(np.float64)
 
-    (total,) = add_up(blocks, "sum of the weights", lambda own: (rounded(own.row_weights).sum(),))
+    (total,) = add_up(blocks, "sum of the weights", lambda each: (rounded(each.row_weights).sum(),))
     factor = summary.n_rows / total
     second = grid_steps(rounded(np.array([summary.heaviest])) * factor)
 
     def scaled(weights: FloatArray) -> ChannelArray:
-        own: ChannelArray = (np.rint(rounded(weights) * factor / second) * second).astype(
-            np.float32
-        )
-        return own
+        rounded_weights: ChannelArray = (
+            np.rint(rounded(weights) * factor / second) * second
+        ).astype(np.float32)
+        return rounded_weights
 
     return scaled
 

@@ -62,8 +62,8 @@ class GrowthSpec:
         if self.mtry == n_features:
             return np.tile(np.arange(n_features, dtype=np.int32), (len(keys), 1))
         out = np.empty((len(keys), self.mtry), np.int32)
-        own = root_keys(self.plan.seed, trees) if self.mtry_per_tree else keys
-        _core.select_features(self.plan.seed, own, n_features, 1, out)
+        drawn = root_keys(self.plan.seed, trees) if self.mtry_per_tree else keys
+        _core.select_features(self.plan.seed, drawn, n_features, 1, out)
         return out
 
     def best_splits(

@@ -47,8 +47,8 @@ def sum_histograms(
     for block in blocks:
         for place, (sums, counts) in _histograms(spec, task, block):
             # A copy of what stays: views would keep the histograms of 64 nodes alive.
-            own = (sums, counts) if place in total else (sums.copy(), counts.copy())
-            _add(total, place, own)
+            histogram = (sums, counts) if place in total else (sums.copy(), counts.copy())
+            _add(total, place, histogram)
     return total.items()
 
 
@@ -65,8 +65,8 @@ def _add(total: dict[int, Histogram], place: int, own: Histogram) -> None:
 def _histograms(
     spec: GrowthSpec, task: Round, block: GrowthBlock
 ) -> Iterator[tuple[int, Histogram]]:
-    found = growing_rows(spec, block, task.partial)
-    ranges = found.ranges[task.nodes]
+    result = growing_rows(spec, block, task.partial)
+    ranges = result.ranges[task.nodes]
     present = np.flatnonzero(ranges[:, 1] > ranges[:, 0])
     for first in range(0, len(present), NODES_AT_ONCE):
         places = present[first : first + NODES_AT_ONCE]
@@ -76,7 +76,7 @@ def _histograms(
             block.bins,
             block.channels,
             spec.n_bins,
-            found.rows,
+            result.rows,
             ranges[places],
             spec.features(task.trees[places], task.keys[places]),
             1,
@@ -101,13 +101,13 @@ def find_splits(
     splits, left_rows = [], []
     for place, own_features in zip(places.tolist(), features, strict=True):
         sums, counts = total.pop(place)
-        own = spec.best_splits(own_features[None], sums[None], counts[None])
-        splits.append(own)
-        left_rows.append(_left_rows(spec, own_features, counts, own))
+        best = spec.best_splits(own_features[None], sums[None], counts[None])
+        splits.append(best)
+        left_rows.append(_left_rows(spec, own_features, counts, best))
     joined = Splits(
-        np.concatenate([own.gain for own in splits]),
-        np.concatenate([own.cut for own in splits]),
-        np.concatenate([own.sets for own in splits]),
+        np.concatenate([split.gain for split in splits]),
+        np.concatenate([split.cut for split in splits]),
+        np.concatenate([split.sets for split in splits]),
     )
     return FoundSplits(places, joined, np.array(left_rows, np.int64))
 
@@ -122,11 +122,11 @@ def _left_rows(
     selected = features.tolist()
     start = sum(int(spec.n_bins[f]) + 1 for f in selected[: selected.index(feature)])
     n_bins = int(spec.n_bins[feature])
-    own = counts[start : start + n_bins + 1].astype(np.int64)
+    bin_counts = counts[start : start + n_bins + 1].astype(np.int64)
     if cut_bin == BY_SET:
         places = np.arange(n_bins)
         words = split.sets[0, places // 64] >> (places % 64).astype(np.uint64)
         goes_left = (words & np.uint64(1)) > 0
     else:
         goes_left = np.arange(n_bins) <= cut_bin
-    return int(own[:-1][goes_left].sum() + (own[-1] if missing_left else 0))
+    return int(bin_counts[:-1][goes_left].sum() + (bin_counts[-1] if missing_left else 0))

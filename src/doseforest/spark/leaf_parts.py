@@ -59,10 +59,10 @@ def sum_leaves(
         add_to_leaves(total, rows, plan, group.trees, group.nodes, group.sets, n_threads=1)
     touched = np.flatnonzero((total.weights > 0) | (total.sums != 0).any(axis=1))
     bounds = np.arange(1, group.n_parts) * group.part_leaves
-    for number, own in enumerate(np.split(touched, np.searchsorted(touched, bounds))):
-        if len(own):
+    for number, each in enumerate(np.split(touched, np.searchsorted(touched, bounds))):
+        if len(each):
             first = number * group.part_leaves
-            yield number, PartSums(own - first, total.sums[own], total.weights[own])
+            yield number, PartSums(each - first, total.sums[each], total.weights[each])
 
 
 def add_parts(

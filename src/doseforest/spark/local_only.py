@@ -96,14 +96,14 @@ def refuse_parameter(name: str, value: Any) -> None:
     TypeError: The 'n_jobs' parameter must be left out on Spark, which shares out the cores. Got 4
     instead: set spark.executor.cores and spark.executor.instances.
     """
-    local = {own: own for own in (*PARAMETERS, *COUNTERPARTS)}
-    local |= {_camel(own): own for own in local}
+    local = {each: each for each in (*PARAMETERS, *COUNTERPARTS)}
+    local |= {_camel(each): each for each in local}
     known = local.get(name)
     if known in PARAMETERS:
-        found = PARAMETERS[known]
+        result = PARAMETERS[known]
         raise TypeError(
-            f"The {name!r} parameter must be left out on Spark, {found.why}. "
-            f"Got {value!r} instead: {found.instead}."
+            f"The {name!r} parameter must be left out on Spark, {result.why}. "
+            f"Got {value!r} instead: {result.instead}."
         )
     if known is not None:
         raise TypeError(

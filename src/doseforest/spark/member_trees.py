@@ -65,16 +65,16 @@ class _TextReader:
         self._open: list[tuple[int, bool]] = []  # splits, and whether their right child comes next
 
     def read(self, line: str) -> None:
-        if found := TREE.match(line):
-            self.trees.append((float(found[1]), PlainTree()))
-        elif found := SPLIT.match(line):
-            feature, threshold = int(found[1]), float(found[2])
+        if matched := TREE.match(line):
+            self.trees.append((float(matched[1]), PlainTree()))
+        elif matched := SPLIT.match(line):
+            feature, threshold = int(matched[1]), float(matched[2])
             missing_left = bool(self._fill[feature] <= threshold)
             split = self._tree.add_split(feature, threshold, missing_left)
             self._attach(split)
             self._open.append((split, False))
-        elif found := LEAF.match(line):
-            self._attach(self._tree.add_leaf(float(found[1])))
+        elif matched := LEAF.match(line):
+            self._attach(self._tree.add_leaf(float(matched[1])))
         elif line.lstrip().startswith("Else"):
             self._open[-1] = (self._open[-1][0], True)
 

@@ -36,14 +36,14 @@ def check_members(members: Any) -> tuple[Any, ...]:
             "The 'outcomeMembers' parameter must be a list of regressors. "
             f"Got {type(given).__name__} instead."
         )
-    for own in given:
-        if type(own).__name__ not in REGRESSORS:
+    for each in given:
+        if type(each).__name__ not in REGRESSORS:
             raise TypeError(
                 f"The 'outcomeMembers' parameter must hold regressors of trees: "
-                f"{', '.join(REGRESSORS)}. Got {type(own).__name__} instead."
+                f"{', '.join(REGRESSORS)}. Got {type(each).__name__} instead."
             )
-        if type(own).__name__ == XGBOOST:
-            _check_xgboost(own)
+        if type(each).__name__ == XGBOOST:
+            _check_xgboost(each)
     return tuple(given)
 
 
@@ -52,10 +52,10 @@ def _check_xgboost(member: Any) -> None:
     for name, known in (("objective", PLAIN_OBJECTIVES), ("booster", (None, "gbtree"))):
         value = member.getOrDefault(name) if member.hasParam(name) else None
         if value not in known:
-            told = ", ".join(repr(one) for one in known if one is not None)
+            listed = ", ".join(repr(one) for one in known if one is not None)
             raise ValueError(
                 f"The 'outcomeMembers' parameter must hold a {XGBOOST} whose {name!r} is one of "
-                f"{told}. Got {value!r} instead."
+                f"{listed}. Got {value!r} instead."
             )
     missing = member.getOrDefault("missing") if member.hasParam("missing") else None
     if missing is not None and not np.isnan(missing):
@@ -68,8 +68,8 @@ def _check_xgboost(member: Any) -> None:
 def member_names(members: Sequence[Any]) -> list[str]:
     """Names of members: their classes, numbered where there are several of one."""
     names: list[str] = []
-    for own in members:
-        name = type(own).__name__
+    for member in members:
+        name = type(member).__name__
         n_before = sum(other.split(" ")[0] == name for other in names)
         names.append(f"{name} {n_before + 1}" if n_before else name)
     return names
@@ -81,18 +81,18 @@ def fit_given(units: Units, members: Sequence[Any]) -> list[dict[str, OutcomeMod
         return [{} for _ in range(units.n_folds + 1)]
     fill = _below_all(units)
     frame = units.kept.keep(_frame(units, fill))
-    found: list[dict[str, OutcomeModel]] = []
+    result: list[dict[str, OutcomeModel]] = []
     for fold in (*range(units.n_folds), None):
         rows = frame if fold is None else frame.where(f"fold != {fold}")
-        told = "all rows" if fold is None else f"rows outside fold {fold}"
-        own: dict[str, OutcomeModel] = {}
+        seen = "all rows" if fold is None else f"rows outside fold {fold}"
+        fitted: dict[str, OutcomeModel] = {}
         for name, member in zip(member_names(members), members, strict=True):
-            what = described(units.context, f"{name} of the outcome, {told}")
+            what = described(units.context, f"{name} of the outcome, {seen}")
             with what, without_pandas_warning():
-                own[name] = read_member(_for_units(member, units).fit(rows), fill)
-        found.append(own)
+                fitted[name] = read_member(_for_units(member, units).fit(rows), fill)
+        result.append(fitted)
     units.kept.release(frame)
-    return found
+    return result
 
 
 def _for_units(member: Any, units: Units) -> Any:
@@ -105,7 +105,7 @@ def _for_units(member: Any, units: Units) -> Any:
         for name in ("seed", "random_state")
         if member.hasParam(name) and not member.isSet(name)
     }
-    return member.copy({member.getParam(name): own for name, own in {**given, **drawn}.items()})
+    return member.copy({member.getParam(name): each for name, each in {**given, **drawn}.items()})
 
 
 def _below_all(units: Units) -> FloatArray:

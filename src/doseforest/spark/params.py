@@ -31,18 +31,18 @@ class Parameter:
 
 def _count(doc: str, default: int | None, low: int = 1, high: int = 2**31 - 1) -> Parameter:
     rule = f"an int from {low} to {high}"
-    return Parameter(doc, TypeConverters.toInt, default, rule, lambda own: low <= own <= high)
+    return Parameter(doc, TypeConverters.toInt, default, rule, lambda value: low <= value <= high)
 
 
 def _share(doc: str, default: float) -> Parameter:
     return Parameter(
-        doc, TypeConverters.toFloat, default, "a float in (0, 1)", lambda own: 0 < own < 1
+        doc, TypeConverters.toFloat, default, "a float in (0, 1)", lambda value: 0 < value < 1
     )
 
 
 def _choice(doc: str, default: str, choices: tuple[str, ...]) -> Parameter:
     rule = f"one of {', '.join(map(repr, choices))}"
-    return Parameter(doc, TypeConverters.toString, default, rule, lambda own: own in choices)
+    return Parameter(doc, TypeConverters.toString, default, rule, lambda value: value in choices)
 
 
 def _dose(given: Any) -> Any:
@@ -68,17 +68,17 @@ INPUTS: dict[str, Parameter] = {
         TypeConverters.toListString,
         None,
         f"the names of 2 to {MAX_COMPONENTS} columns, each its own",
-        lambda own: 2 <= len(own) <= MAX_COMPONENTS and len(set(own)) == len(own),
+        lambda value: 2 <= len(value) <= MAX_COMPONENTS and len(set(value)) == len(value),
     ),
 }
 ANSWERS: dict[str, Parameter] = {
     "doses": Parameter(
         "doses to answer for, lists of components with treatmentCols; by default a grid over the "
         "observed ones",
-        lambda given: [_dose(own) for own in TypeConverters.toList(given)],
+        lambda given: [_dose(each) for each in TypeConverters.toList(given)],
         None,
         "one dose or more",
-        lambda own: len(own) > 0,
+        lambda value: len(value) > 0,
     ),
     "baseline": Parameter(
         "dose that effects are measured against; by default 0, or the lowest with enough rows",
@@ -112,7 +112,7 @@ TRAINING: dict[str, Parameter] = {
         TypeConverters.toListInt,
         None,
         "one int or more, each at least 1",
-        lambda own: len(own) > 0 and min(own) >= 1,
+        lambda value: len(value) > 0 and min(value) >= 1,
     ),
     "nRounds": _count("rounds of correction", 2, 1, 100),
     "nFolds": _count("folds of cross-fitting", 4, 3, 100),
@@ -155,7 +155,7 @@ TRAINING: dict[str, Parameter] = {
         TypeConverters.toInt,
         0,
         "an int of 0 or more",
-        lambda own: own >= 0,
+        lambda value: value >= 0,
     ),
     "progress": Parameter(
         "show a progress bar; by default on a terminal", TypeConverters.toBoolean
@@ -170,16 +170,16 @@ class TableOfParams(Params):  # type: ignore[misc]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        for name, own in cls.TABLE.items():
-            setattr(cls, name, Param(Params._dummy(), name, own.doc, own.convert))
+        for name, each in cls.TABLE.items():
+            setattr(cls, name, Param(Params._dummy(), name, each.doc, each.convert))
             capital = name[0].upper() + name[1:]
-            setattr(cls, f"set{capital}", _setter(name, own.doc))
-            setattr(cls, f"get{capital}", _getter(name, own.doc))
+            setattr(cls, f"set{capital}", _setter(name, each.doc))
+            setattr(cls, f"get{capital}", _getter(name, each.doc))
 
     def _take(self, given: dict[str, Any]) -> None:
         """Set the defaults, then what was given; None is as good as not given."""
         self._setDefault(
-            **{name: own.default for name, own in self.TABLE.items() if own.default is not None}
+            **{name: each.default for name, each in self.TABLE.items() if each.default is not None}
         )
         for name, value in given.items():
             if name not in self.TABLE:
@@ -235,14 +235,14 @@ class TableOfParams(Params):  # type: ignore[misc]
         param = self.getParam(name)
         if not self.isDefined(param):
             return None
-        found = self.getOrDefault(param)
-        own = self.TABLE[name]
-        if not own.holds(found):
+        result = self.getOrDefault(param)
+        parameter = self.TABLE[name]
+        if not parameter.holds(result):
             raise ValueError(
-                f"The {name!r} parameter of {type(self).__name__} must be {own.rule}. "
-                f"Got {found!r} instead{local_value(name, found)}."
+                f"The {name!r} parameter of {type(self).__name__} must be {parameter.rule}. "
+                f"Got {result!r} instead{local_value(name, result)}."
             )
-        return found
+        return result
 
     def treatments(self) -> tuple[str, ...]:
         """The column of the dose, or those of its components.

@@ -39,19 +39,21 @@ def _has_java() -> bool:
 
 def check_workers(context: Any) -> None:
     """Raise SparkUnavailableError where the Python of the executors has no doseforest like ours."""
-    own = worker_version(0)
+    here = worker_version(0)
     try:
         with described(context, "look for doseforest on the executors"):
-            found = context.parallelize([0], 1).map(worker_version).collect()[0]
+            result = context.parallelize([0], 1).map(worker_version).collect()[0]
     except Exception as error:
         if "ModuleNotFoundError" not in str(error):
             raise
-        found = None
-    if found != own:
-        told = "lacks doseforest or what it needs" if found is None else f"has doseforest {found}"
+        result = None
+    if result != here:
+        state = (
+            "lacks doseforest or what it needs" if result is None else f"has doseforest {result}"
+        )
         raise SparkUnavailableError(
-            f"The Python of the executors, {context.pythonExec!r}, {told}; the driver has "
-            f"doseforest {own}. Before the session starts, set the environment variable "
+            f"The Python of the executors, {context.pythonExec!r}, {state}; the driver has "
+            f"doseforest {here}. Before the session starts, set the environment variable "
             "PYSPARK_PYTHON to a Python that has it, or ship one with spark.archives."
         )
 

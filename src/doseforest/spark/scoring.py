@@ -99,11 +99,11 @@ def _own(forest: Any, X: ArrayTable, dose: Any) -> FloatArray:
     out = np.full(len(dose), np.nan)
     if width > 1 and not pa.types.is_list(dose.type):
         return out  # the frame has no doses
-    own = dose_records(dose, width)
-    known = np.isfinite(Doses.of(own).table).all(axis=1)
+    records = dose_records(dose, width)
+    known = np.isfinite(Doses.of(records).table).all(axis=1)
     if known.any():
         units = replace(X, values=X.values[known])
-        asked = forest.support.clip(own[known])
+        asked = forest.support.clip(records[known])
         out[known] = np.asarray(forest.dose_response(units, asked[:, None]))[:, 0]
     return out
 

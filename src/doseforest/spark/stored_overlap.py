@@ -18,26 +18,26 @@ TUPLES = ("components", "masses", "covariates", "targets")
 def plain_report(report: OverlapReport) -> dict[str, Any]:
     """The report as what JSON can hold."""
     return {
-        own.name: _plain_part(getattr(report, own.name))
-        if own.name in PARTS
-        else _plain(getattr(report, own.name))
-        for own in fields(OverlapReport)
+        field.name: _plain_part(getattr(report, field.name))
+        if field.name in PARTS
+        else _plain(getattr(report, field.name))
+        for field in fields(OverlapReport)
     }
 
 
 def read_report(stored: dict[str, Any]) -> OverlapReport:
     """The report of what `plain_report` returned."""
     values = {
-        name: PARTS[name](**{key: _array(key, value) for key, value in own.items()})
+        name: PARTS[name](**{key: _array(key, value) for key, value in each.items()})
         if name in PARTS
-        else _array(name, own)
-        for name, own in stored.items()
+        else _array(name, each)
+        for name, each in stored.items()
     }
     return OverlapReport(**values)
 
 
 def _plain_part(part: Any) -> dict[str, Any]:
-    return {own.name: _plain(getattr(part, own.name)) for own in fields(part)}
+    return {field.name: _plain(getattr(part, field.name)) for field in fields(part)}
 
 
 def _plain(value: Any) -> Any:

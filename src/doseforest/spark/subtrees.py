@@ -87,8 +87,8 @@ def ship_rows(
         for number in range(len(tasks)):
             yield number, block
         return
-    for number, own in enumerate(_wanted(spec, partial, tasks, block)):
-        rows = np.flatnonzero(own)
+    for number, each in enumerate(_wanted(spec, partial, tasks, block)):
+        rows = np.flatnonzero(each)
         if len(rows):
             yield number, block.take(rows)
 
@@ -97,11 +97,11 @@ def _wanted(
     spec: GrowthSpec, partial: PartialTrees, tasks: list[OpenNodes], block: GrowthBlock
 ) -> Iterator[NDArray[np.bool_]]:
     """Which rows of a block each task needs."""
-    found = growing_rows(spec, block, partial)
+    result = growing_rows(spec, block, partial)
     for task in tasks:
         wanted = np.zeros(len(block), bool)
         for node in task.nodes.tolist():
-            wanted[found.of(node)] = True
+            wanted[result.of(node)] = True
         yield wanted
 
 
@@ -114,10 +114,10 @@ def grow_subtrees(
 ) -> NodeTable:
     """Grow the subtrees of a task to the end; the first nodes of the result are their roots."""
     block = GrowthBlock.join(blocks)
-    found = growing_rows(spec, block, partial, np.unique(task.tree))
-    own = [found.of(node) for node in task.nodes.tolist()]
+    result = growing_rows(spec, block, partial, np.unique(task.tree))
+    own = [result.of(node) for node in task.nodes.tolist()]
     rows = np.concatenate(own)
-    del found
+    del result
     ends = np.cumsum([len(part) for part in own])
     starts = np.append(0, ends[:-1])
     engine = spec.local_engine(block, histogram_bytes)

@@ -70,11 +70,11 @@ def join_groups(groups: list[GrownTrees]) -> GrownTrees:
     roots = []
     first_node = first_leaf = first_set = 0
     for group in groups:
-        own = nodes[first_node : first_node + len(group.nodes)]
-        own[:] = group.nodes
-        is_leaf = (own["flags"] & LEAF) > 0
-        own["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
-        own["threshold"][(own["flags"] & CATEGORICAL) > 0] += first_set
+        part = nodes[first_node : first_node + len(group.nodes)]
+        part[:] = group.nodes
+        is_leaf = (part["flags"] & LEAF) > 0
+        part["left"] += np.where(is_leaf, first_leaf, first_node).astype(np.int32)
+        part["threshold"][(part["flags"] & CATEGORICAL) > 0] += first_set
         roots.append(group.roots + first_node)
         first_node += len(group.nodes)
         first_leaf += len(group.leaf_weights)

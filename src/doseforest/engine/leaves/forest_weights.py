@@ -41,9 +41,9 @@ def forest_weights(
     at_once = max(1, _ROUTED_AT_ONCE // n_rows)
     for first in range(0, forest.n_trees, at_once):
         trees = np.arange(first, min(first + at_once, forest.n_trees), dtype=np.int64)
-        query, own = np.nonzero(filled[:, trees])
+        query, tree = np.nonzero(filled[:, trees])
         visits = sparse.csr_array(
-            (1.0 / n_filled[query], (query, query_leaves[query, trees[own]])),
+            (1.0 / n_filled[query], (query, query_leaves[query, trees[tree]])),
             shape=(n_queries, forest.n_leaves),
         )
         wanted = np.zeros(forest.n_leaves, bool)

@@ -29,22 +29,22 @@ def feature_label(names: Sequence[str] | None, feature: int) -> str:
 
 def split_text(forest: Forest, node: int, precision: int) -> str:
     """What a row must satisfy to go left at a split of the forest's node table."""
-    own = forest.nodes[node]
-    label = feature_label(forest.feature_names, int(own["feature"]))
-    missing_left = bool(own["flags"] & MISSING_LEFT)
+    record = forest.nodes[node]
+    label = feature_label(forest.feature_names, int(record["feature"]))
+    missing_left = bool(record["flags"] & MISSING_LEFT)
     side = "left" if missing_left else "right"
-    if own["flags"] & CATEGORICAL:
+    if record["flags"] & CATEGORICAL:
         return f"{label} in {_labels_text(forest, node)}, missing {side}"
-    if np.isposinf(own["threshold"]) and not missing_left:
+    if np.isposinf(record["threshold"]) and not missing_left:
         return f"{label} is not missing"
-    return f"{label} <= {own['threshold']:.{precision}g}, missing {side}"
+    return f"{label} <= {record['threshold']:.{precision}g}, missing {side}"
 
 
 def _labels_text(forest: Forest, node: int) -> str:
     """Labels that go left at a categorical split, the most frequent first."""
-    own = forest.nodes[node]
-    labels = forest.categories[int(own["feature"])]
-    words = forest.category_sets[int(own["threshold"])]
+    record = forest.nodes[node]
+    labels = forest.categories[int(record["feature"])]
+    words = forest.category_sets[int(record["threshold"])]
     bins = bins_of_codes(np.arange(len(labels)), len(words))
     is_left = (words[bins // 64] >> (bins % 64).astype(np.uint64)) & np.uint64(1) > 0
     left = [repr(labels[code]) for code in np.flatnonzero(is_left)]

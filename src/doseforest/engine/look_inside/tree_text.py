@@ -27,9 +27,9 @@ def tree_text(forest: Forest, tree: int, *, max_depth: int | None, precision: in
 
 def leaf_text(forest: Forest, view: TreeView, place: int) -> str:
     """Number of a leaf, or how many leaves a split stands for whose children are not shown."""
-    own = forest.nodes[view.nodes[place]]
-    if own["flags"] & LEAF:
-        return f"leaf {own['left']}"
+    record = forest.nodes[view.nodes[place]]
+    if record["flags"] & LEAF:
+        return f"leaf {record['left']}"
     return f"… {view.n_leaves[place]} leaves"
 
 

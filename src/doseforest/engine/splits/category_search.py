@@ -58,10 +58,10 @@ def best_category_split(
     def follow(best: CategorySplit | None) -> CategorySplit | None:
         for _ in range(MAX_ORDERS - 1):
             axis = None if best is None else _axis_of_cut(statistic, sums, counts, best)
-            found = best if axis is None else improve(best, axis)
-            if found is best:
+            result = best if axis is None else improve(best, axis)
+            if result is best:
                 break
-            best = found
+            best = result
         return best
 
     first = follow(improve(None, axis))
@@ -94,13 +94,13 @@ def _better(
 ) -> CategorySplit | None:
     """Return the first candidate of the largest gain if it beats the best so far."""
     left_rows = candidates @ counts
-    own = gains(candidates @ sums, left_rows)  # sums are exact in any order
-    if not np.isfinite(own).any():
+    gained = gains(candidates @ sums, left_rows)  # sums are exact in any order
+    if not np.isfinite(gained).any():
         return best
-    winner = int(np.nanargmax(own))
-    if best is not None and not own[winner] > best.gain:
+    winner = int(np.nanargmax(gained))
+    if best is not None and not gained[winner] > best.gain:
         return best
-    return CategorySplit(float(own[winner]), candidates[winner], int(left_rows[winner]))
+    return CategorySplit(float(gained[winner]), candidates[winner], int(left_rows[winner]))
 
 
 def _subsets(present: IntArray, counts: IntArray) -> BoolArray:
@@ -184,8 +184,8 @@ def _principal_axis(
     """Axis along which mean curves vary most: the power method from the one farthest out."""
     weight = _weight(statistic, sums[present], counts[present])
     heavy = weight > 0
-    own = present[heavy]
-    differences = _difference(statistic, sums[own], counts[own], sums, counts)
+    codes = present[heavy]
+    differences = _difference(statistic, sums[codes], counts[codes], sums, counts)
     spread = (differences**2 * _point_weights(statistic)).sum(axis=1) / weight[heavy]
     if not spread.any():
         return None
@@ -222,8 +222,8 @@ def _point_axes(
         return []
     weight = _weight(statistic, sums[present], counts[present])
     heavy = weight > 0
-    own = present[heavy]
-    differences = _difference(statistic, sums[own], counts[own], sums, counts)
+    codes = present[heavy]
+    differences = _difference(statistic, sums[codes], counts[codes], sums, counts)
     point_weights = _point_weights(statistic)
     spread = (differences**2 * point_weights / weight[heavy, None]).sum(axis=0)
     points = [p for p in np.argsort(-spread, kind="stable") if spread[p] > 0]

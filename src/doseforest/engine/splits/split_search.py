@@ -30,21 +30,21 @@ def scan_histograms(
     n_words = 0 if categorical is None else set_words(int(n_bins.max()))
     splits = Splits.none(len(features) * n_candidates, set_words=n_words)
     for node, own_features in enumerate(features):
-        found: list[FoundSplit] = []
+        result: list[FoundSplit] = []
         start = 0
         for feature in own_features:
             cells = slice(start, start + n_bins[feature] + 1)
             start = cells.stop
             own_sums, own_counts = sums[node, cells], counts[node, cells].astype(np.int64)
             if categorical is not None and categorical[feature]:
-                found += _best_set(int(feature), statistic, rules, own_sums, own_counts)
+                result += _best_set(int(feature), statistic, rules, own_sums, own_counts)
                 continue
             cuts = _cuts(statistic, rules, own_sums, own_counts)
             if cuts:
                 gain, cut_bin, missing_left = max(cuts, key=lambda cut: cut[0])  # the first of them
-                found.append((gain, (int(feature), cut_bin, missing_left), None))
-        found.sort(key=lambda split: (-split[0], split[1][0]))
-        for place, (gain, cut, own_set) in enumerate(found[:n_candidates], node * n_candidates):
+                result.append((gain, (int(feature), cut_bin, missing_left), None))
+        result.sort(key=lambda split: (-split[0], split[1][0]))
+        for place, (gain, cut, own_set) in enumerate(result[:n_candidates], node * n_candidates):
             splits.gain[place] = gain
             splits.cut[place] = cut
             if own_set is not None:
@@ -72,12 +72,12 @@ def _best_set(
             )
         return out
 
-    found = best_category_split(statistic, sums, counts, gains)
-    if found is None or not found.gain > -np.inf:
+    result = best_category_split(statistic, sums, counts, gains)
+    if result is None or not result.gain > -np.inf:
         return []
-    missing_left = bool(found.left[-1]) if counts[-1] else 2 * found.left_rows >= n_rows
+    missing_left = bool(result.left[-1]) if counts[-1] else 2 * result.left_rows >= n_rows
     cut = feature, BY_SET, missing_left
-    return [(found.gain, cut, as_set(found.left, counts, missing_left))]
+    return [(result.gain, cut, as_set(result.left, counts, missing_left))]
 
 
 def _smallest_child(rules: StopRules, n_rows: int) -> int:

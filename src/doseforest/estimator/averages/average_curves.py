@@ -136,9 +136,9 @@ def residual_influence(
     >>> said.mean(axis=0).round(6)
     array([1.])
     """
-    own = treatment_weights if weights is None else treatment_weights * weights
+    row_weights = treatment_weights if weights is None else treatment_weights * weights
     line = local_constant_weights if kernel == "exact" else local_linear_weights
-    smooth = line(dose, doses, bandwidth, kernel, own).astype(np.float64)
+    smooth = line(dose, doses, bandwidth, kernel, row_weights).astype(np.float64)
     if weights is not None:  # they come back in the mean over units
         smooth /= np.where(weights > 0, weights, 1.0)[:, None]
     smooth *= residual[:, None]
@@ -189,8 +189,8 @@ def centred_influence(
         )
         mean: FloatArray = np.average(smooth * residual[:, None], axis=0, weights=weights)
         return mean, smooth * (residual[:, None] - mean)
-    own = treatment_weights if weights is None else treatment_weights * weights
-    fit = local_polynomials(dose, residual, doses, bandwidth, kernel, own, degree=degree)
+    row_weights = treatment_weights if weights is None else treatment_weights * weights
+    fit = local_polynomials(dose, residual, doses, bandwidth, kernel, row_weights, degree=degree)
     if weights is None:
         return fit.values, fit.influence
     # They come back in the mean over units.
@@ -198,7 +198,7 @@ def centred_influence(
 
 
 def average_of_units(
-    said: FloatArray, weights: FloatArray | None, clusters: IntArray
+    scores: FloatArray, weights: FloatArray | None, clusters: IntArray
 ) -> JointEstimates:
     """Mean over units of what each says, (n_units, n_doses), with errors by clusters.
 
@@ -211,10 +211,10 @@ def average_of_units(
     >>> mean.values, mean.standard_errors, mean.degrees  # a deviation of sqrt(2), over sqrt(2)
     (array([2.]), array([1.]), array([1.]))
     """
-    own = np.ones(len(said)) if weights is None else weights
-    mean = np.average(said, axis=0, weights=own)
-    sums = sums_of_groups((said - mean) * own[:, None], own, clusters)
-    return estimates_of_groups(mean, own.sum(), sums, np.zeros(len(mean)))
+    row_weights = np.ones(len(scores)) if weights is None else weights
+    mean = np.average(scores, axis=0, weights=row_weights)
+    sums = sums_of_groups((scores - mean) * row_weights[:, None], row_weights, clusters)
+    return estimates_of_groups(mean, row_weights.sum(), sums, np.zeros(len(mean)))
 
 
 def sums_of_groups(about: FloatArray, weights: FloatArray, groups: IntArray) -> Sums:

@@ -109,8 +109,8 @@ def _largest(
     lengths = np.linalg.norm(roots, axis=2, keepdims=True)
     units = np.where(lengths > 0, roots / np.where(lengths > 0, lengths, 1.0), 0.0)
     out = np.empty(len(roots))
-    for unit, (own, freedom) in enumerate(zip(units, degrees, strict=True)):
-        deviations = draws @ own.T
+    for unit, (each, freedom) in enumerate(zip(units, degrees, strict=True)):
+        deviations = draws @ each.T
         largest = (np.abs(deviations) if two_sided else deviations).max(axis=1)
         # Wilson and Hilferty: the cube root of a mean square is about normal.
         spread = 2 / (9 * min(freedom, 1e8))

@@ -28,9 +28,9 @@ def store_bags(bags: UnitBags) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays[f"{PREFIX}/spread"] = bags.spread
     outcomes = []
     for fold, model in enumerate(bags.outcomes):
-        described, own = store_outcome_model(model, outcome_prefix(fold))
+        described, stored = store_outcome_model(model, outcome_prefix(fold))
         outcomes.append(described)
-        arrays |= own
+        arrays |= stored
     described_bags = {
         "forest": forest,
         "basis": store_basis(bags.basis),

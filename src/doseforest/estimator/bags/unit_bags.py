@@ -72,18 +72,18 @@ class UnitBags:
     def noise(self, splits: FloatArray, n_threads: int) -> CurveNoise:
         """Coefficients and their noise, for units given by the covariates that trees split on."""
         parts = [
-            bag_variance(self._tree_moments(splits[own], n_threads), self.n_bags, self.spread)
-            for own in self._blocks(len(splits))
+            bag_variance(self._tree_moments(splits[block], n_threads), self.n_bags, self.spread)
+            for block in self._blocks(len(splits))
         ]
         return self._joined(parts, self.n_bags)
 
     def noise_in(self, splits: FloatArray, bags: IntArray, n_threads: int) -> CurveNoise:
         """The same from some of the bags, `bags` of shape (n_units, m)."""
         parts = []
-        for own in self._blocks(len(splits)):
-            moments = self._tree_moments(splits[own], n_threads)
+        for block in self._blocks(len(splits)):
+            moments = self._tree_moments(splits[block], n_threads)
             by_bag = moments.reshape(len(moments), self.n_bags, self.bag_size, -1)
-            chosen = np.take_along_axis(by_bag, bags[own, :, None, None], axis=1)
+            chosen = np.take_along_axis(by_bag, bags[block, :, None, None], axis=1)
             chosen = chosen.reshape(len(moments), -1, moments.shape[2])
             parts.append(bag_variance(chosen, bags.shape[1], self.spread))
         return self._joined(parts, bags.shape[1])

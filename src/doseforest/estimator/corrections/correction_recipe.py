@@ -120,8 +120,8 @@ def check_fields(recipe: Any, constraints: dict[str, list[Any]]) -> None:
     constraints : dict
         Rules of each field.
     """
-    own = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
-    validate_parameter_constraints(constraints, own, caller_name=type(recipe).__name__)
+    values = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    validate_parameter_constraints(constraints, values, caller_name=type(recipe).__name__)
 
 
 def take_sizes(recipe: Any) -> None:

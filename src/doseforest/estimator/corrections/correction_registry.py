@@ -34,7 +34,7 @@ def recipe_of(correction: Any) -> CorrectionRecipe:
     """
     if isinstance(correction, str) and correction in CORRECTIONS:
         return CORRECTIONS[correction]
-    missing = [own for own in (*MEMBERS, *METHODS) if not hasattr(correction, own)]
+    missing = [each for each in (*MEMBERS, *METHODS) if not hasattr(correction, each)]
     if isinstance(correction, type) or missing:
         lacks = f" without {missing[0]!r}" if missing and not isinstance(correction, str) else ""
         raise ValueError(

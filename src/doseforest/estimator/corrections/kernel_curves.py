@@ -86,11 +86,11 @@ class StabilizedCorrection:
 
     def forest_shares(self) -> list[tuple[Forest, float]]:
         """Forests and their shares."""
-        return [(own.forest, own.share) for own in self.forests]
+        return [(forest.forest, forest.share) for forest in self.forests]
 
     def with_forests(self, change: Callable[[Forest], Any]) -> Self:
         """Return the same correction with other forests."""
-        changed = (replace(own, forest=change(own.forest)) for own in self.forests)
+        changed = (replace(forest, forest=change(forest.forest)) for forest in self.forests)
         return replace(self, forests=tuple(changed))
 
 

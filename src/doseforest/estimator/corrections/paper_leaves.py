@@ -48,14 +48,14 @@ def filled_with_averages(
     """
     sums = np.zeros((2, forest.n_leaves, kernel.shape[1]))
     for rows in row_blocks(len(X), forest.n_trees + 2 * kernel.shape[1]):
-        own = kernel[rows]
+        block = kernel[rows]
         leaves = forest.apply(X[rows], n_jobs=n_threads)
-        members = np.repeat(np.arange(len(own)), forest.n_trees)
+        members = np.repeat(np.arange(len(block)), forest.n_trees)
         holds = sparse.csr_array(
-            (np.ones(leaves.size), (leaves.ravel(), members)), shape=(forest.n_leaves, len(own))
+            (np.ones(leaves.size), (leaves.ravel(), members)), shape=(forest.n_leaves, len(block))
         )
-        sums[0] += holds @ (own * y[rows, None])
-        sums[1] += holds @ own
+        sums[0] += holds @ (block * y[rows, None])
+        sums[1] += holds @ block
     seen = sums[1] > 0
     averages = np.divide(sums[0], sums[1], out=np.zeros_like(sums[0]), where=seen)
     overall = (y @ kernel) / kernel.sum(axis=0)

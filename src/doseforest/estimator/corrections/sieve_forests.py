@@ -87,7 +87,7 @@ class SieveRound:
 
     def with_forests(self, change: Callable[[Forest], Any]) -> Self:
         """Return the same round with other forests."""
-        changed = (replace(own, forest=change(own.forest)) for own in self.forests)
+        changed = (replace(forest, forest=change(forest.forest)) for forest in self.forests)
         return replace(self, forests=tuple(changed))
 
 
@@ -124,17 +124,21 @@ class OrthogonalCorrection:
                 start = self.projection.coefficients(outcome.curves(X, nodes, n_threads=n_threads))
                 break
         total = np.zeros(start.shape)
-        for own in self.rounds:
-            total += own.added(splits, start + total, n_threads)
+        for round_ in self.rounds:
+            total += round_.added(splits, start + total, n_threads)
         return total
 
     def forest_shares(self) -> list[tuple[Forest, float]]:
         """Forests of all rounds, each with the shares of its readings."""
-        return [(own.forest, sum(own.shares)) for round_ in self.rounds for own in round_.forests]
+        return [
+            (forest.forest, sum(forest.shares))
+            for round_ in self.rounds
+            for forest in round_.forests
+        ]
 
     def with_forests(self, change: Callable[[Forest], Any]) -> Self:
         """Return the same correction with other forests."""
-        return replace(self, rounds=tuple(own.with_forests(change) for own in self.rounds))
+        return replace(self, rounds=tuple(round_.with_forests(change) for round_ in self.rounds))
 
 
 def sieve_curves(basis: FittedBasis, coefficients: FloatArray, doses: FloatArray) -> FloatArray:

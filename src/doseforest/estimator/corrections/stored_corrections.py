@@ -108,9 +108,9 @@ def _store_stabilized(
         f"{prefix}/constant": correction.constant,
     }
     forests = []
-    for number, own in enumerate(correction.forests):
-        forest, forest_arrays = store_forest(own.forest, f"{prefix}/forests/{number}")
-        values = {"shrinkage": float(own.shrinkage), "share": float(own.share)}
+    for number, each in enumerate(correction.forests):
+        forest, forest_arrays = store_forest(each.forest, f"{prefix}/forests/{number}")
+        values = {"shrinkage": float(each.shrinkage), "share": float(each.share)}
         forests.append({"forest": forest, **values})
         arrays |= forest_arrays
     return {"forests": forests}, arrays
@@ -121,14 +121,14 @@ def _read_stabilized(
 ) -> StabilizedCorrection:
     grid = CHECKS.doses(arrays, f"{prefix}/grid")
     forests = []
-    for number, own in enumerate(values["forests"]):
-        forest = read_forest(own["forest"], arrays, f"{prefix}/forests/{number}")
+    for number, each in enumerate(values["forests"]):
+        forest = read_forest(each["forest"], arrays, f"{prefix}/forests/{number}")
         CHECKS.require(
             forest.n_features == n_features and len(forest.fallback) == 2 * len(grid),
             "has a forest that does not fit its grid or its features",
         )
-        shrinkage = CHECKS.number(own, "shrinkage", 0.0, LARGEST_RESULT)
-        forests.append(KernelForest(forest, shrinkage, CHECKS.number(own, "share", 0.0, 1.0)))
+        shrinkage = CHECKS.number(each, "shrinkage", 0.0, LARGEST_RESULT)
+        forests.append(KernelForest(forest, shrinkage, CHECKS.number(each, "share", 0.0, 1.0)))
     check_shares([own.share for own in forests])
     constant = CHECKS.vector(arrays, f"{prefix}/constant", len(grid))
     return StabilizedCorrection(grid, tuple(forests), constant)
@@ -176,7 +176,7 @@ class StoredCorrection:
 
 
 def _forests_of_rounds(correction: OrthogonalCorrection) -> list[Forest]:
-    return [grown.forest for own in correction.rounds for grown in own.forests]
+    return [grown.forest for round_ in correction.rounds for grown in round_.forests]
 
 
 STORED_CORRECTIONS: dict[str, StoredCorrection] = {
@@ -187,7 +187,7 @@ STORED_CORRECTIONS: dict[str, StoredCorrection] = {
         StabilizedCorrection,
         _store_stabilized,
         _read_stabilized,
-        lambda correction: [own.forest for own in correction.forests],
+        lambda correction: [forest.forest for forest in correction.forests],
     ),
     "kernel": StoredCorrection(
         PublishedCorrection,

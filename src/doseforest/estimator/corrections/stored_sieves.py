@@ -35,8 +35,8 @@ def store_orthogonal(
         f"{prefix}/projection_matrix": correction.projection.matrix,
     }
     rounds = []
-    for number, own in enumerate(correction.rounds):
-        values, added = _store_round(own, f"{prefix}/rounds/{number}")
+    for number, round_ in enumerate(correction.rounds):
+        values, added = _store_round(round_, f"{prefix}/rounds/{number}")
         rounds.append(values)
         arrays |= added
     return {"basis": store_basis(correction.basis), "rounds": rounds}, arrays
@@ -50,8 +50,8 @@ def read_orthogonal(
     n_functions = basis.n_functions - 1
     projection = _projection(basis, arrays, prefix)
     rounds = [
-        _read_round(own, arrays, f"{prefix}/rounds/{number}", n_functions, n_features)
-        for number, own in enumerate(values["rounds"])
+        _read_round(each, arrays, f"{prefix}/rounds/{number}", n_functions, n_features)
+        for number, each in enumerate(values["rounds"])
     ]
     return OrthogonalCorrection(basis, projection, tuple(rounds))
 
@@ -113,8 +113,8 @@ def _read_round(
     n_features: int,
 ) -> SieveRound:
     forests = tuple(
-        _read_forest(own, arrays, f"{prefix}/forests/{number}", n_functions, n_features)
-        for number, own in enumerate(values["forests"])
+        _read_forest(each, arrays, f"{prefix}/forests/{number}", n_functions, n_features)
+        for number, each in enumerate(values["forests"])
     )
     check_shares([share for forest in forests for share in forest.shares])
     shares: FloatArray = CHECKS.array(arrays, f"{prefix}/shares", FLOATS, 1)
@@ -140,8 +140,8 @@ def _read_forest(
         forest.n_features == n_features and len(forest.fallback) == n_moments + n_functions,
         "has a forest that does not fit its functions of the dose or its features",
     )
-    readings = tuple(_reading(own, n_functions) for own in values["readings"])
-    shares = tuple(CHECKS.number(own, "share", 0.0, 1.0) for own in values["readings"])
+    readings = tuple(_reading(each, n_functions) for each in values["readings"])
+    shares = tuple(CHECKS.number(each, "share", 0.0, 1.0) for each in values["readings"])
     return SieveForest(forest, readings, shares)
 
 
@@ -155,5 +155,5 @@ def _reading(values: Mapping[str, Any], n_functions: int) -> Reading:
         isinstance(penalty, list) and len(penalty) == n_used,
         "has a penalty that does not fit its functions of the dose",
     )
-    numbers = (CHECKS.number({"penalty": own}, "penalty", 0.0) for own in penalty)
+    numbers = (CHECKS.number({"penalty": each}, "penalty", 0.0) for each in penalty)
     return Reading(name, n_used, tuple(numbers))

@@ -65,8 +65,8 @@ def choose_arms(
     near = [_nearness(columns, end, width) for end in ends]
     if sample_weight is not None:
         near = [own * sample_weight for own in near]
-    for name, given, found in zip(("dose", "baseline"), (dose, baseline), near, strict=True):
-        if not found.any():
+    for name, given, each in zip(("dose", "baseline"), (dose, baseline), near, strict=True):
+        if not each.any():
             raise ValueError(
                 f"The {name!r} parameter must be a dose that rows of positive weight had"
                 f"{_within(width)}. Got {given!r} instead."
@@ -105,11 +105,11 @@ def own_chances(
 
 def one_dose(dose: Any, name: str, columns: FloatArray) -> FloatArray:
     """A dose with as many components as the doses of the rows, shape (n_components,)."""
-    own = np.atleast_1d(np.asarray(dose, np.float64))
-    if own.shape != (columns.shape[1],) or not np.isfinite(own).all():
+    doses = np.atleast_1d(np.asarray(dose, np.float64))
+    if doses.shape != (columns.shape[1],) or not np.isfinite(doses).all():
         rule = "a finite number" if columns.shape[1] == 1 else f"{columns.shape[1]} finite numbers"
         raise ValueError(f"The {name!r} parameter must be {rule}. Got {dose!r} instead.")
-    return own
+    return doses
 
 
 def _bandwidth(

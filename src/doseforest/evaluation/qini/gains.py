@@ -73,8 +73,8 @@ def rank_rows(
         arm = treated[order]
         both = max(int(np.argmax(arm)), int(np.argmax(~arm)))
         groups = np.maximum(groups - groups[both], 0)
-    own = weights[order]
-    return Ranking(order, groups, own / own.sum(), predicted[order])
+    row_weights = weights[order]
+    return Ranking(order, groups, row_weights / row_weights.sum(), predicted[order])
 
 
 class Gains(Protocol):
@@ -108,8 +108,8 @@ class ScoreGains:
 
     def influence(self, values: FloatArray) -> FloatArray:
         """See `Gains`."""
-        own = self.scores * self.ranking.from_own_group_on(values)
-        influence: FloatArray = self.ranking.weights * (own - float(values @ self.gain))
+        gained = self.scores * self.ranking.from_own_group_on(values)
+        influence: FloatArray = self.ranking.weights * (gained - float(values @ self.gain))
         return influence
 
     def measured(self) -> FloatArray:
@@ -142,8 +142,8 @@ class ArmGains:
         """Influence on the sum of values x mean outcome of an arm."""
         size, mean = self._arm(arm)
         ahead = self.ranking.from_own_group_on
-        own = self.y * ahead(values / size) - ahead(values * mean / size)
-        influence: FloatArray = self.ranking.weights * arm * own
+        gained = self.y * ahead(values / size) - ahead(values * mean / size)
+        influence: FloatArray = self.ranking.weights * arm * gained
         return influence
 
 
@@ -182,8 +182,8 @@ class RadcliffeGains(ArmGains):
         size = self._arm(self.treated)[0]
         control = self._arm(~self.treated)[1]
         ahead = self.ranking.from_own_group_on
-        own = self.y * ahead(values) - ahead(values * control) - float(values @ self.gain)
-        arms: FloatArray = self.ranking.weights * self.treated * own / size[-1]
+        influence = self.y * ahead(values) - ahead(values * control) - float(values @ self.gain)
+        arms: FloatArray = self.ranking.weights * self.treated * influence / size[-1]
         arms -= self._mean_influence(~self.treated, values * size / size[-1])
         return arms
 

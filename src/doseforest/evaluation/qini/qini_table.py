@@ -58,7 +58,7 @@ class QiniTable:
     @property
     def scores(self) -> FloatArray:
         """Scores, shape (n_models, n_doses)."""
-        return np.array([[curve.score for curve in own] for own in self.curves.values()])
+        return np.array([[curve.score for curve in each] for each in self.curves.values()])
 
     @property
     def best(self) -> str:
@@ -122,7 +122,7 @@ class QiniTable:
         axes = late("doseforest.report.qini_plots:side_by_side")(len(self.doses))
         for place, ax in enumerate(axes):
             late("doseforest.report.qini_plots:plot_qini")(
-                {name: own[place] for name, own in self.curves.items()}, ax=ax
+                {name: curve[place] for name, curve in self.curves.items()}, ax=ax
             )
         return axes
 
@@ -134,8 +134,8 @@ class QiniTable:
             [
                 f"{self.best} less {name}",
                 *(
-                    f"{own.value:.3g} (p = {own.p_value:.2g})"
-                    for own in (
+                    f"{each.value:.3g} (p = {each.p_value:.2g})"
+                    for each in (
                         *self.differences(self.best, name),
                         self.mean_difference(self.best, name),
                     )
@@ -228,10 +228,10 @@ def qini_table(
         )
     asked = asked_doses(doses, treatment, len(X), baseline)
     grid = np.concatenate([np.asarray(baseline, np.float64)[None], asked])
-    found = {}
+    result = {}
     for name, model in models.items():
         curves = predicted_curves(model, X, grid)
-        found[name] = tuple(
+        result[name] = tuple(
             qini_curve(
                 y,
                 treatment,
@@ -247,7 +247,7 @@ def qini_table(
             )
             for place, dose in enumerate(asked)
         )
-    return QiniTable(asked, found)
+    return QiniTable(asked, result)
 
 
 def asked_doses(doses: Any, treatment: Any, n_rows: int, baseline: Any) -> FloatArray:
@@ -267,7 +267,7 @@ def asked_doses(doses: Any, treatment: Any, n_rows: int, baseline: Any) -> Float
             )
     else:
         given = np.asarray(doses, np.float64)
-        levels = np.array([one_dose(own, "doses", columns) for own in np.atleast_1d(given)])
+        levels = np.array([one_dose(each, "doses", columns) for each in np.atleast_1d(given)])
     kept: FloatArray = levels[~(levels == start).all(axis=1)]
     if not len(kept):
         raise ValueError(
@@ -277,7 +277,7 @@ def asked_doses(doses: Any, treatment: Any, n_rows: int, baseline: Any) -> Float
 
 
 def _plain(dose: Any) -> Any:
-    return float(dose) if np.ndim(dose) == 0 else tuple(float(own) for own in dose)
+    return float(dose) if np.ndim(dose) == 0 else tuple(float(each) for each in dose)
 
 
 def _with_interval(estimate: RowEstimate) -> str:

@@ -90,18 +90,18 @@ def qini_curve(
     predicted = _predictions(predicted_effect)
     n_rows = len(predicted)
     weights = checks.checked_weights(sample_weight, n_rows)
-    own = np.ones(n_rows) if weights is None else weights.astype(np.float64)
+    row_weights = np.ones(n_rows) if weights is None else weights.astype(np.float64)
     clusters = None if groups is None else checks.group_codes(groups, n_rows)
     if scores is not None:
         _refuse_with_scores(propensity=propensity, bandwidth=bandwidth)
         numbers = checks.as_numbers(scores, "scores")
-        if numbers.shape == own.shape:  # rows without weight need no score
-            numbers = np.where(own > 0, numbers, 0.0)
+        if numbers.shape == row_weights.shape:  # rows without weight need no score
+            numbers = np.where(row_weights > 0, numbers, 0.0)
         known = checks.checked_columns(numbers, "scores", n_rows, 1)[:, 0].astype(np.float64)
-        ranking = rank_rows(predicted, own)
+        ranking = rank_rows(predicted, row_weights)
         gains: Gains = ScoreGains(ranking, known[ranking.order])
         kind, counts, width = BY_SCORES, (len(ranking.order),) * 2, None
-        rows = row_digest(known, own, clusters)
+        rows = row_digest(known, row_weights, clusters)
     else:
         if estimator not in ARM_GAINS:
             raise ValueError(
@@ -116,7 +116,7 @@ def qini_curve(
             baseline,
             propensity=propensity,
             bandwidth=bandwidth,
-            sample_weight=own,
+            sample_weight=row_weights,
         )
         ranking = rank_rows(predicted, arms.weights, arms.treated)
         apart = centred(outcome, arms.weights)  # effects stay, and large outcomes round less

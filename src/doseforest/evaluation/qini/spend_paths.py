@@ -35,12 +35,12 @@ class SpendPath:
     def area(self, budget: float) -> tuple[float, FloatArray]:
         """Integral of the gain from 0 to a budget, and the influence of each unit on it."""
         area, by_gain, by_spend = area_derivatives(self.spends, self.gains, budget)
-        ahead_gain, ahead_spend = (np.cumsum(own[::-1])[::-1] for own in (by_gain, by_spend))
+        ahead_gain, ahead_spend = (np.cumsum(each[::-1])[::-1] for each in (by_gain, by_spend))
         pulled = self.step_gains * ahead_gain[self.groups]
         pulled += self.step_costs * ahead_spend[self.groups]
-        own = np.bincount(self.units, pulled, self.n_units)
+        by_unit = np.bincount(self.units, pulled, self.n_units)
         mean = float(by_gain @ self.gains + by_spend @ self.spends)
-        return area, (own - mean) / self.n_units
+        return area, (by_unit - mean) / self.n_units
 
     def influence_at(self, spend: float, window: float) -> FloatArray:
         """Influence of each unit on the gain at a spend.
@@ -58,8 +58,8 @@ class SpendPath:
                 low, high = max(spend - window, 0.0), spend + window
             moving = float(np.diff(self.at([low, high]))[0] / (high - low))
         pulled = taken * (self.step_gains - moving * self.step_costs)
-        own = np.bincount(self.units, pulled, self.n_units)
-        influence: FloatArray = (own - own.mean()) / self.n_units
+        by_unit = np.bincount(self.units, pulled, self.n_units)
+        influence: FloatArray = (by_unit - by_unit.mean()) / self.n_units
         return influence
 
 

@@ -85,8 +85,8 @@ class UpliftTable(Estimates):
         low, high = self.interval()
         numbers = zip(self.rows, self.predicted, self.values, low, high, strict=True)
         lines = [
-            [str(place), f"{rows:,}", f"{own:.4g}", f"{effect:.4g}", f"[{one:.4g}, {other:.4g}]"]
-            for place, (rows, own, effect, one, other) in enumerate(numbers, start=1)
+            [str(place), f"{rows:,}", f"{each:.4g}", f"{effect:.4g}", f"[{one:.4g}, {other:.4g}]"]
+            for place, (rows, each, effect, one, other) in enumerate(numbers, start=1)
         ]
         return "\n".join(text_table(["part", "rows", "predicted", "effect", "95 %"], lines))
 
@@ -102,12 +102,12 @@ def uplift_table(
     """
     check_count(n_parts, 1, "n_parts")
     part = _parts(ranking, n_parts)
-    found = [_effect(ranking, gains, clusters, part == own) for own in range(part[-1] + 1)]
+    result = [_effect(ranking, gains, clusters, part == each) for each in range(part[-1] + 1)]
     sizes = np.bincount(part, ranking.weights)
     return UpliftTable(
         predicted=np.bincount(part, ranking.weights * ranking.predicted) / sizes,
-        values=np.array([own.value for own in found]),
-        standard_errors=np.array([own.standard_error for own in found]),
+        values=np.array([each.value for each in result]),
+        standard_errors=np.array([each.standard_error for each in result]),
         rows=np.bincount(part),
         average=float(gains.gain[-1]),
     )
@@ -129,12 +129,12 @@ def _effect(ranking: Ranking, gains: Gains, clusters: IntArray | None, inside: A
     if isinstance(gains, ArmGains):
         value, influence = 0.0, np.zeros(len(weights))
         for sign, arm in ((1.0, gains.treated), (-1.0, ~gains.treated)):
-            own = weights * arm
-            if not own.any():
-                return RowEstimate(float("nan"), np.full(len(own), np.nan), clusters)
-            mean = float(own @ gains.y / own.sum())
+            arm_weights = weights * arm
+            if not arm_weights.any():
+                return RowEstimate(float("nan"), np.full(len(arm_weights), np.nan), clusters)
+            mean = float(arm_weights @ gains.y / arm_weights.sum())
             value += sign * mean
-            influence += sign * own * (gains.y - mean) / own.sum()
+            influence += sign * arm_weights * (gains.y - mean) / arm_weights.sum()
         return RowEstimate(value, influence, clusters)
     assert isinstance(gains, ScoreGains)
     mean = float(weights @ gains.scores / weights.sum())

@@ -55,14 +55,14 @@ def _numbers(
     labels: list[str] = []
     for place in places.tolist():
         name = f"x{place}" if names is None else names[place]
-        own = values[:, place]
-        if np.isnan(own).any():
+        column = values[:, place]
+        if np.isnan(column).any():
             raise ValueError(
                 "The 'features' parameter must have columns without missing values. "
-                f"Got {int(np.isnan(own).sum())} of them in {name!r} instead."
+                f"Got {int(np.isnan(column).sum())} of them in {name!r} instead."
             )
         if place not in categories:
-            columns.append(own)
+            columns.append(column)
             labels.append(name)
             continue
         if len(categories[place]) < 2:
@@ -71,6 +71,6 @@ def _numbers(
                 f"Got one label in {name!r} instead."
             )
         for code, label in list(enumerate(categories[place]))[1:]:
-            columns.append((own == code).astype(np.float64))
+            columns.append((column == code).astype(np.float64))
             labels.append(f"{name}={label}")
     return np.column_stack(columns), tuple(labels)

@@ -71,8 +71,8 @@ class LinearProjection(JointEstimates):
         low, high = self.interval()
         header = ["", "coefficient", "std. error", "t", "p", "2.5 %", "97.5 %"]
         rows = [
-            [name, f"{own:.3g}", f"{error:.2g}", f"{t:.2f}", f"{p:.2g}", f"{a:.3g}", f"{b:.3g}"]
-            for name, own, error, t, p, a, b in zip(
+            [name, f"{each:.3g}", f"{error:.2g}", f"{t:.2f}", f"{p:.2g}", f"{a:.3g}", f"{b:.3g}"]
+            for name, each, error, t, p, a, b in zip(
                 self.names,
                 self.values,
                 self.standard_errors,
@@ -114,13 +114,13 @@ def project(
     >>> line.values.round(1)
     array([1., 2.])
     """
-    own = np.ones(len(scores)) if weights is None else weights
-    middle = np.average(columns, axis=0, weights=own)
+    row_weights = np.ones(len(scores)) if weights is None else weights
+    middle = np.average(columns, axis=0, weights=row_weights)
     centred = columns - middle
-    size = np.sqrt(np.average(centred**2, axis=0, weights=own))
-    _check_directions(centred, size, np.abs(columns).max(axis=0), names, own)
+    size = np.sqrt(np.average(centred**2, axis=0, weights=row_weights))
+    _check_directions(centred, size, np.abs(columns).max(axis=0), names, row_weights)
     even = np.column_stack([np.ones(len(scores)), centred / size])
-    fit = robust_least_squares(even, scores, own, clusters)
+    fit = robust_least_squares(even, scores, row_weights, clusters)
     back = np.diag(1 / np.append(1.0, size))  # from even columns to those that were given
     back[0, 1:] = -middle / size
     covariance = back @ fit.covariance @ back.T

@@ -50,8 +50,8 @@ def pair_variance(
     n_draws = len(draws)
     if n_draws < 2:
         return 0.0, np.inf
-    own = np.ones(len(residual)) if weights is None else weights
-    moves = (draws - draws.mean(axis=0)) * (residual * own / own.sum())
+    row_weights = np.ones(len(residual)) if weights is None else weights
+    moves = (draws - draws.mean(axis=0)) * (residual * row_weights / row_weights.sum())
     alone = sum(float((np.bincount(clusters, weights=move) ** 2).sum()) for move in moves)
     together = float((moves.sum(axis=1) ** 2).sum())
     shared = max(together - alone, 0.0) / (n_draws - 1)
@@ -67,4 +67,4 @@ def summed(first: Variance, second: Variance) -> Variance:
     total = first[0] + second[0]
     if not 0 < total < np.inf:
         return total, first[1]
-    return total, float(1 / sum((own / total) ** 2 / degrees for own, degrees in (first, second)))
+    return total, float(1 / sum((each / total) ** 2 / degrees for each, degrees in (first, second)))

@@ -78,11 +78,11 @@ def _regressed(
     shares: FloatArray | None,
     weights: FloatArray | None,
 ) -> FloatArray:
-    found = [
-        representer(own.terms, dose, contrast, own.folds, shares=shares, weights=weights)
-        for own in draws
+    result = [
+        representer(draw.terms, dose, contrast, draw.folds, shares=shares, weights=weights)
+        for draw in draws
     ]
-    return np.stack(found)
+    return np.stack(result)
 
 
 def known_part(
@@ -114,11 +114,11 @@ def known_part(
         ratio = _ratio(known, X, dose, origin, move, support)
         values += np.where(comes, ratio * contrast.at(origin)[1][:, k], 0.0)
         full = move.in_full(dose)
-        told = full & (support.at_mass(doses[:, k]) == support.at_mass(dose))
+        covered = full & (support.at_mass(doses[:, k]) == support.at_mass(dose))
         if move.at_edge == "stay":  # the unit speaks for itself
             values += np.where(full, 0.0, shares[:, k])
-            told |= ~full
-        rest[:, k] = np.where(told, 0.0, shares[:, k])
+            covered |= ~full
+        rest[:, k] = np.where(covered, 0.0, shares[:, k])
     return values, rest
 
 

@@ -55,7 +55,7 @@ class RieszTerms:
             (self.basis.evaluate(dose)[:, 1:], self.dose_modifiers[rows]),
             (self.z_basis.evaluate(z)[:, 1:], self.z_modifiers[rows]),
         ):
-            columns += [values, *(values * own[:, None] for own in modifiers.T)]
+            columns += [values, *(values * each[:, None] for each in modifiers.T)]
         return np.hstack(columns)
 
 
@@ -147,9 +147,9 @@ def representer(
     """
     doses, own_shares = contrast.at(dose)
     own_shares = own_shares if shares is None else shares
-    own = np.ones(len(dose)) if weights is None else weights
+    row_weights = np.ones(len(dose)) if weights is None else weights
     blocks = [_blocks(np.flatnonzero(folds == fold)) for fold in range(int(folds.max()) + 1)]
-    moments = [_moments(terms, dose, doses, own_shares, own, fold) for fold in blocks]
+    moments = [_moments(terms, dose, doses, own_shares, row_weights, fold) for fold in blocks]
     gram, target, weight = (sum(parts) for parts in zip(*moments, strict=True))
     size = np.sqrt(np.diag(gram) / weight)
     size = np.where(size > 0, size, 1.0)
@@ -186,21 +186,21 @@ def _moments(
     """Weighted sums over some rows: products of columns, contrasts of columns, weights."""
     grams, targets, total = [], [], 0.0
     for rows in blocks:
-        own, columns = weights[rows], terms.at(dose[rows], rows)
-        grams.append((columns * own[:, None]).T @ columns)
+        row_weights, columns = weights[rows], terms.at(dose[rows], rows)
+        grams.append((columns * row_weights[:, None]).T @ columns)
         targets.append(
             sum(
-                (own * share) @ terms.at(moved, rows)
+                (row_weights * share) @ terms.at(moved, rows)
                 for share, moved in zip(shares[rows].T, doses[rows].T, strict=True)
             )
         )
-        total += float(own.sum())
+        total += float(row_weights.sum())
     return np.sum(grams, axis=0), np.sum(targets, axis=0), total
 
 
 def _solve(gram: FloatArray, target: FloatArray, weight: float, penalty: FloatArray) -> FloatArray:
-    own = np.append(1e-10, penalty[1:])  # the constant is free
-    line = np.linalg.solve(gram / weight + np.diag(own), target / weight)
+    free = np.append(1e-10, penalty[1:])  # the constant is free
+    line = np.linalg.solve(gram / weight + np.diag(free), target / weight)
     return line.astype(np.float64, copy=False)
 
 
@@ -209,8 +209,8 @@ def _closest(columns: FloatArray, dose: FloatArray, weights: FloatArray | None) 
     kept = _varying(columns)
     if kept.shape[1] <= MAX_COLUMNS:
         return kept
-    own = np.ones(len(dose)) if weights is None else weights
-    centred = (dose - np.average(dose, weights=own)) * own
+    row_weights = np.ones(len(dose)) if weights is None else weights
+    centred = (dose - np.average(dose, weights=row_weights)) * row_weights
     order = np.argsort(-np.abs(centred @ kept), kind="stable")[:MAX_COLUMNS]
     return kept[:, np.sort(order)]
 

@@ -79,15 +79,17 @@ class UnitShifts:
             )
         move = shift_of(delta, factor, at_edge, model.support, model.levels())
         asked = check_doses(unit_doses(dose, len(X)), model.support, "dose")
-        own = model.support.clip(asked.values)
+        clipped = model.support.clip(asked.values)
         levels = model.levels()
-        if levels and not np.isin(own, levels).all():
-            other = own[~np.isin(own, levels)][0]
+        if levels and not np.isin(clipped, levels).all():
+            other = clipped[~np.isin(clipped, levels)][0]
             raise ValueError(
                 f"The 'dose' parameter must hold levels of the training doses {list(levels)} for "
                 f"a shift. Got {other:g} instead."
             )
-        curves = np.asarray(model.dose_response(X, np.stack([own, move.apply(own)], axis=1)))
+        curves = np.asarray(
+            model.dose_response(X, np.stack([clipped, move.apply(clipped)], axis=1))
+        )
         effects = curves[:, 1] - curves[:, 0]
         named: FloatArray = as_series(effects, "shift_effect", X, model.output)
         return named

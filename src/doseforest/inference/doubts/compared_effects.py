@@ -38,7 +38,9 @@ def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Doses:
         usual = sample.quantiles(LOW_AND_HIGH).tolist()
         if usual[0] == usual[1]:
             usual = [sample.range().low, sample.range().high]
-    given = [own if asked is None else asked for own, asked in zip(usual, (low, high), strict=True)]
+    given = [
+        each if asked is None else asked for each, asked in zip(usual, (low, high), strict=True)
+    ]
     ends = compared_doses(given[0], given[1], ("low", "high"), model.support, width)
     if ends[0] == ends[1]:
         raise ValueError(

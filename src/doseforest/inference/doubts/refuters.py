@@ -137,10 +137,10 @@ class FirstColumns:
 def subset(rows: GivenRows, share: float, rng: np.random.Generator) -> GivenRows:
     """A random share of the rows, or of the groups."""
     ids = np.arange(rows.n_rows) if rows.groups is None else rows.groups
-    distinct, own = np.unique(ids, return_inverse=True)
+    distinct, codes = np.unique(ids, return_inverse=True)
     drawn = np.zeros(len(distinct), bool)
     drawn[rng.permutation(len(distinct))[: round(share * len(distinct))]] = True
-    return rows.where(np.flatnonzero(drawn[own]))
+    return rows.where(np.flatnonzero(drawn[codes]))
 
 
 def with_column(X: Any, column: FloatArray) -> Any:
@@ -214,12 +214,12 @@ def given_rows(
     """Rows whose places can be picked; `fit` checks what they hold."""
     n_rows = as_table(X, with_categories=True).n_rows
     named = {"y": y, "treatment": treatment, "sample_weight": sample_weight, "groups": groups}
-    arrays = {name: None if own is None else np.asarray(own) for name, own in named.items()}
-    for name, own in arrays.items():
-        if own is None and name in ("sample_weight", "groups"):
+    arrays = {name: None if each is None else np.asarray(each) for name, each in named.items()}
+    for name, array in arrays.items():
+        if array is None and name in ("sample_weight", "groups"):
             continue
-        if own is None or own.ndim == 0 or len(own) != n_rows:
-            got = "None" if own is None else f"shape {own.shape}"
+        if array is None or array.ndim == 0 or len(array) != n_rows:
+            got = "None" if array is None else f"shape {array.shape}"
             raise ValueError(
                 f"The {name!r} parameter must have one entry per row of X ({n_rows}). "
                 f"Got {got} instead."

@@ -223,9 +223,9 @@ class Sensitivity(Estimate):
             if safe > 0
             else "; zero is in the 95 % interval as it is."
         )
-        for own in self.benchmarks:
-            both = own.outcome_strength, own.dose_strength
-            text += f" A confounder like {own.name} ({both[0]:.1%} and {both[1]:.1%})"
+        for benchmark in self.benchmarks:
+            both = benchmark.outcome_strength, benchmark.dose_strength
+            text += f" A confounder like {benchmark.name} ({both[0]:.1%} and {both[1]:.1%})"
             if max(both) >= 1:
                 text += " could explain any effect."
             else:

@@ -57,7 +57,7 @@ class CalibrationTest(Estimates):
     def __str__(self) -> str:
         numbers = zip(self.values, self.standard_errors, self.p_values, strict=True)
         cells = [[f"{value:.3f}", f"{error:.3f}", f"{p:.3g}"] for value, error, p in numbers]
-        rows = [[term, *own] for term, own in zip(TERMS, cells, strict=True)]
+        rows = [[term, *cell] for term, cell in zip(TERMS, cells, strict=True)]
         table = text_table(["", "coefficient", "std. error", "p (one-sided)"], rows)
         return "\n".join([f"Calibration of {self.what}, {self.n_rows:,} rows", *table])
 
@@ -89,9 +89,11 @@ class HeterogeneityTest:
     n_rows: int
 
     def __str__(self) -> str:
-        said = "differ between units" if self.p_value <= 0.05 else "may be the same for every unit"
+        verdict = (
+            "differ between units" if self.p_value <= 0.05 else "may be the same for every unit"
+        )
         return (
-            f"Effects {said}: outcomes follow the predicted differences by {self.statistic:.2f} "
+            f"Effects {verdict}: outcomes follow the predicted differences by {self.statistic:.2f} "
             f"standard errors (p = {self.p_value:.3g}, {self.n_rows:,} rows)."
         )
 

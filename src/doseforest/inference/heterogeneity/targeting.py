@@ -121,13 +121,13 @@ def ranked_effects(
     >>> ranked_effects(effect, np.zeros(1000)).value  # everyone has the same priority
     0.0
     """
-    own = np.ones(len(scores)) if weights is None else weights
+    row_weights = np.ones(len(scores)) if weights is None else weights
     ids = np.arange(len(scores)) if clusters is None else clusters
     order = np.argsort(-priority, kind="stable")
-    scores, own = scores[order], own[order]
+    scores, row_weights = scores[order], row_weights[order]
     ties = np.cumsum(np.append(0, np.diff(priority[order]) != 0))
     _, ids = np.unique(ids[order], return_inverse=True)
-    value, toc = _rate(scores, ties, own, weighting)
+    value, toc = _rate(scores, ties, row_weights, weighting)
     n_clusters = int(ids.max()) + 1
     if n_clusters < FEWEST_CLUSTERS:
         raise ValueError(
@@ -140,7 +140,7 @@ def ranked_effects(
         drawn = np.zeros(n_clusters, bool)
         drawn[rng.permutation(n_clusters)[: n_clusters // 2]] = True
         kept = drawn[ids]
-        draw[0], draw[1:] = _rate(scores[kept], ties[kept], own[kept], weighting)
+        draw[0], draw[1:] = _rate(scores[kept], ties[kept], row_weights[kept], weighting)
     errors = draws.std(axis=0, ddof=1)
     error = float(errors[0])
     return RankedEffects(
@@ -150,7 +150,7 @@ def ranked_effects(
         shares=SHARES,
         toc=Estimates(toc, errors[1:]),
         weighting=weighting,
-        n_rows=int((own > 0).sum()),
+        n_rows=int((row_weights > 0).sum()),
     )
 
 
@@ -169,6 +169,8 @@ def _rate(
     above = np.cumsum(weights * (level - mean))  # so that treating all is exactly 0 above average
     toc = np.divide(above, reached, out=np.zeros(len(above)), where=reached > 0)
     value = float((weights * WEIGHTINGS[weighting](shares) * toc).sum() / reached[-1])
-    told = np.interp(SHARES, np.append(0.0, shares), np.append(0.0, above)) / (SHARES * reached[-1])
-    told[-1] = 0.0
-    return value, told
+    curve = np.interp(SHARES, np.append(0.0, shares), np.append(0.0, above)) / (
+        SHARES * reached[-1]
+    )
+    curve[-1] = 0.0
+    return value, curve

@@ -71,8 +71,8 @@ class ShapeTest:
     worst: tuple[float, ...]
 
     def __str__(self) -> str:
-        said = "reject" if self.statistic > self.critical_value else "do not reject"
-        text = f"The data {said} that the average curve is {shape_text(self.shape)}: "
+        verdict = "reject" if self.statistic > self.critical_value else "do not reject"
+        text = f"The data {verdict} that the average curve is {shape_text(self.shape)}: "
         if self.statistic <= 0:
             return text + f"the estimate itself is (p = {self.p_value:.3g})."
         doses = [f"{dose:.4g}" for dose in self.worst]
@@ -136,10 +136,10 @@ def shape_test(
         )
     constraints = shape_constraints(names, doses)
     violations = measured_violations(names, doses, average.covariance, average.values)
-    found = violations.sizes(average.values[None])[0]
-    found = np.where(np.abs(found) > ROUNDED, found, 0.0)
+    result = violations.sizes(average.values[None])[0]
+    result = np.where(np.abs(result) > ROUNDED, result, 0.0)
     largest = violations.largest_of_noise(average.covariance, n_draws, random_state)
-    worst, statistic = violations.places[int(np.argmax(found))], float(found.max())
+    worst, statistic = violations.places[int(np.argmax(result))], float(result.max())
     return ShapeTest(
         shape=names,
         doses=doses,
@@ -204,14 +204,14 @@ def _violations(
     for name in names:
         size = 2 if name in DIRECTIONS else 3
         chosen = np.array(list(combinations(range(len(doses)), size)), np.int64).reshape(-1, size)
-        own = np.zeros((len(chosen), len(doses)))
+        rows = np.zeros((len(chosen), len(doses)))
         if size == 2:
-            np.put_along_axis(own, chosen, DIRECTIONS[name] * np.array([[1.0, -1.0]]), axis=1)
+            np.put_along_axis(rows, chosen, DIRECTIONS[name] * np.array([[1.0, -1.0]]), axis=1)
         else:
             low, middle, high = doses[chosen].T
             share = (high - middle) / (high - low)
             chord = np.column_stack([-share, np.ones(len(chosen)), share - 1.0])
-            np.put_along_axis(own, chosen, CURVATURES[name] * chord, axis=1)
-        contrasts.append(own)
+            np.put_along_axis(rows, chosen, CURVATURES[name] * chord, axis=1)
+        contrasts.append(rows)
         places += list(map(tuple, chosen.tolist()))
     return np.concatenate(contrasts), places

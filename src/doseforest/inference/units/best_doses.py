@@ -32,9 +32,9 @@ def best_doses(model: Any, X: Any, grid: Doses, coverage: float, *, minimize: bo
     for first, block in table.blocks():
         rows = slice(first, first + len(block))
         own = np.broadcast_to(doses, (len(block), len(doses)))
-        found = unit_curves(model, block, own)
-        best[rows] = np.argmax(sign * found.curves, axis=1)
-        plausible[rows] = not_beaten(found, sign, coverage)
+        result = unit_curves(model, block, own)
+        best[rows] = np.argmax(sign * result.curves, axis=1)
+        plausible[rows] = not_beaten(result, sign, coverage)
     return BestDoses(doses, doses[best], plausible)
 
 

@@ -66,13 +66,13 @@ def differences(model: Any, X: Any, ends: Doses, starts: Doses) -> Differences:
     for first, block in table.blocks():
         rows = slice(first, first + len(block))
         asked = np.concatenate([ends.values[rows], starts.values[rows]], axis=1)
-        found = unit_curves(model, block, asked)
-        contrasts = found.functions[:, :width] - found.functions[:, width:]
-        variance, degrees = contrast_variance(found.noise, contrasts)
+        result = unit_curves(model, block, asked)
+        contrasts = result.functions[:, :width] - result.functions[:, width:]
+        variance, degrees = contrast_variance(result.noise, contrasts)
         moved = ends[rows] != starts[rows]  # else rounding would leave a little
         # Beyond the doses that functions tell apart, outcome models have the word alone.
         alike = moved & ~contrasts.any(axis=2)
-        values = np.where(moved, found.curves[:, :width] - found.curves[:, width:], 0.0)
-        roots = contrast_roots(found.noise, contrasts)
+        values = np.where(moved, result.curves[:, :width] - result.curves[:, width:], 0.0)
+        roots = contrast_roots(result.noise, contrasts)
         blocks.append((values, np.where(alike, np.inf, np.sqrt(variance)), degrees, roots))
     return Differences(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))

@@ -104,11 +104,11 @@ class UnitIntervals:
             check_doses(ends, model.support, "dose")
             return self._alone(differences(model, X, ends[:, None], starts[:, None]), "effect", X)
         given = model.doses if doses is None else doses
-        own = dose_table(given, n_units, n_components=width)
-        shown = own if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
+        asked = dose_table(given, n_units, n_components=width)
+        shown = asked if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
         check_doses(shown, model.support)
         return UnitInference(
-            differences(model, X, own, starts[:, None]),
+            differences(model, X, asked, starts[:, None]),
             shown=partial(as_frame, doses=shown, X=X, output=model.output),
             limits=self._limits,
         )
@@ -149,8 +149,8 @@ class UnitIntervals:
         gaps = dose_gaps(starts, ends)
         check_doses(starts, model.support, "first")
         check_doses(ends, model.support, "second")
-        found = differences(model, X, ends[:, None], starts[:, None])
-        return self._alone(found, "partial_effect", X, 1 / gaps)
+        result = differences(model, X, ends[:, None], starts[:, None])
+        return self._alone(result, "partial_effect", X, 1 / gaps)
 
     def elasticity(self, X: Any, dose: Any, component: int | None = None) -> UnitInference:
         """Debiased elasticities of units.
@@ -192,9 +192,9 @@ class UnitIntervals:
         ends = slope_doses(model, dose, len(X), component)
         level = np.asarray(model.dose_response(X, ends.middle[:, None]))[:, 0]
         check_positive(level, ends.middle)
-        found = differences(model, X, ends.high[:, None], ends.low[:, None])
+        result = differences(model, X, ends.high[:, None], ends.low[:, None])
         factors = ends.middle.table[:, ends.place] / (ends.length * level)
-        return self._alone(found, "elasticity", X, factors)
+        return self._alone(result, "elasticity", X, factors)
 
     def optimal_dose(
         self, X: Any, doses: Any = None, *, coverage: float = 0.95, minimize: bool = False
@@ -249,9 +249,9 @@ class UnitIntervals:
         if not len(grid):
             raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
         check_doses(grid, model.support)
-        found = best_doses(model, X, grid, float(coverage), minimize=minimize)
+        result = best_doses(model, X, grid, float(coverage), minimize=minimize)
         return replace(
-            found, shown=partial(as_series, name="optimal_dose", X=X, output=model.output)
+            result, shown=partial(as_series, name="optimal_dose", X=X, output=model.output)
         )
 
     @property

@@ -68,17 +68,18 @@ class CategoryEncoder:
     @property
     def numeric(self) -> IntArray:
         """Columns that stay as they are; they come first."""
-        return np.setdiff1d(np.arange(self.n_features), [own.feature for own in self.columns])
+        return np.setdiff1d(np.arange(self.n_features), [column.feature for column in self.columns])
 
     @property
     def n_columns(self) -> int:
         """Columns of the table of numbers."""
-        return len(self.numeric) + sum(own.n_columns for own in self.columns)
+        return len(self.numeric) + sum(column.n_columns for column in self.columns)
 
     def encode(self, X: FloatArray) -> FloatArray:
         """Numbers of each row, shape (n_rows, n_columns); NaN stays NaN in numeric columns."""
         return np.concatenate(
-            [X[:, self.numeric], *(own.encode(X[:, own.feature]) for own in self.columns)], axis=1
+            [X[:, self.numeric], *(column.encode(X[:, column.feature]) for column in self.columns)],
+            axis=1,
         )
 
     def to_arrays(self, prefix: str) -> tuple[list[Any], dict[str, Array]]:
@@ -91,13 +92,15 @@ class CategoryEncoder:
         """
         described = [
             {
-                "feature": int(own.feature),
-                "n_codes": int(own.n_codes),
-                "indicators": own.indicators.tolist(),
+                "feature": int(column.feature),
+                "n_codes": int(column.n_codes),
+                "indicators": column.indicators.tolist(),
             }
-            for own in self.columns
+            for column in self.columns
         ]
-        return described, {f"{prefix}/encoder/{own.feature}": own.learned for own in self.columns}
+        return described, {
+            f"{prefix}/encoder/{column.feature}": column.learned for column in self.columns
+        }
 
     @classmethod
     def from_arrays(
@@ -112,10 +115,10 @@ class CategoryEncoder:
         """
         CHECKS.require(isinstance(described, list) and len(described) > 0, "has an empty encoder")
         columns: list[ColumnEncoding] = []
-        for own in described:
+        for each in described:
             least = columns[-1].feature + 1 if columns else 0
-            feature = CHECKS.count(own, "feature", least, n_features - 1)
-            n_codes, indicators = CHECKS.count(own, "n_codes", 0, MOST_CODES), own["indicators"]
+            feature = CHECKS.count(each, "feature", least, n_features - 1)
+            n_codes, indicators = CHECKS.count(each, "n_codes", 0, MOST_CODES), each["indicators"]
             CHECKS.require(
                 isinstance(indicators, list)
                 and all(type(code) is int and 0 <= code <= n_codes for code in indicators)
@@ -226,10 +229,10 @@ def fit_encoders(
         learned = np.empty((n_folds + 1, counts[feature] + 1, 0))
         if learns:
             learned = learned_numbers(by_fold, n_targets)
-        for own, numbers in zip(encodings, learned, strict=True):
-            own.append(ColumnEncoding(feature, counts[feature], indicators, numbers))
+        for encoding, numbers in zip(encodings, learned, strict=True):
+            encoding.append(ColumnEncoding(feature, counts[feature], indicators, numbers))
     n_features = len(line.numeric) + len(features)
-    return tuple(CategoryEncoder(n_features, tuple(own)) for own in encodings)
+    return tuple(CategoryEncoder(n_features, tuple(each)) for each in encodings)
 
 
 def code_cells(codes: FloatArray, n_codes: int) -> IntArray:

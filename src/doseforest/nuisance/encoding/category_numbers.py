@@ -22,10 +22,10 @@ def summed_columns(targets: FloatArray, doses: FloatArray) -> Iterator[FloatArra
     """
     yield np.ones(len(targets))
     yield from targets.T
-    yield from (own * own for own in targets.T)
+    yield from (each * each for each in targets.T)
     yield from doses.T
-    yield from (own * own for own in doses.T)
-    yield from (own * targets[:, 0] for own in doses.T)
+    yield from (each * each for each in doses.T)
+    yield from (each * targets[:, 0] for each in doses.T)
 
 
 def learned_numbers(sums: FloatArray, n_targets: int) -> FloatArray:
@@ -46,7 +46,7 @@ def learned_numbers(sums: FloatArray, n_targets: int) -> FloatArray:
     """
     n_folds = sums.shape[1]
     seen = np.vstack([1.0 - np.eye(n_folds), np.ones(n_folds)])  # folds of each fit
-    weight, *others = (seen @ own for own in sums)
+    weight, *others = (seen @ each for each in sums)
     n_doses = (len(others) - 2 * n_targets) // 3
     totals, squares = others[:n_targets], others[n_targets : 2 * n_targets]
     doses = others[2 * n_targets :]
@@ -57,8 +57,8 @@ def learned_numbers(sums: FloatArray, n_targets: int) -> FloatArray:
         about: FloatArray = product - one * two / np.maximum(weight, tiny)
         return about
 
-    left = [within(square, own, own) for own, square in zip(totals, squares, strict=True)]
-    means = [_mean_numbers(weight, own, rest) for own, rest in zip(totals, left, strict=True)]
+    left = [within(square, total, total) for total, square in zip(totals, squares, strict=True)]
+    means = [_mean_numbers(weight, total, rest) for total, rest in zip(totals, left, strict=True)]
     slopes = [
         _slope_numbers(
             weight,

@@ -56,16 +56,16 @@ def fit_balance_terms(
     >>> terms.dose.shape, terms.covariates.shape, terms.n_terms
     ((200, 3), (200, 2), 11)
     """
-    own = np.ones(len(dose)) if weights is None else weights
+    row_weights = np.ones(len(dose)) if weights is None else weights
     recipe: DoseBasis = Legendre(1 + DOSE_FUNCTIONS, masses="auto")
     if Doses.of(dose).joint:
         recipe = Tensor(main_order=DOSE_FUNCTIONS, joint_order=2)
-    functions = _standardised(recipe.fit(dose, own).evaluate(dose)[:, 1:], own)
+    functions = _standardised(recipe.fit(dose, row_weights).evaluate(dose)[:, 1:], row_weights)
     index = fit_covariate_index(
-        X, Doses.of(dose).columns, weights=own, seed=seed, n_threads=n_threads
+        X, Doses.of(dose).columns, weights=row_weights, seed=seed, n_threads=n_threads
     )
-    covariates = _standardised(index.training, own)
-    imbalance = np.abs(functions.T @ (own[:, None] * covariates))
+    covariates = _standardised(index.training, row_weights)
+    imbalance = np.abs(functions.T @ (row_weights[:, None] * covariates))
     order = np.argsort(-imbalance, axis=None, kind="stable")[:MAX_PRODUCTS]
     pairs = np.column_stack(np.unravel_index(np.sort(order), imbalance.shape))
     return BalanceTerms(functions, covariates, pairs)

@@ -125,8 +125,8 @@ def fit_conditional_mean(
     array([2.])
     """
     n = len(y)
-    own = np.ones(n) if weights is None else weights
-    level = float(np.average(y, weights=own))
+    row_weights = np.ones(n) if weights is None else weights
+    level = float(np.average(y, weights=row_weights))
     terms = fit_linear_terms(X)
     columns = terms.evaluate(X)
     if n < FEWEST_ROWS:
@@ -136,20 +136,20 @@ def fit_conditional_mean(
     folds = np.random.default_rng(seed).permutation(np.arange(n) % n_folds)
     if groups is not None:
         folds = draw_folds(groups, n_folds, seed)
-    lines = _lines(columns, y, own, folds, n_folds)
+    lines = _lines(columns, y, row_weights, folds, n_folds)
     # One level for all folds: the means without a fold would be an indicator of the fold.
     predictions = np.full((n, 3), level)
 
     def fit_without(split: FoldSplit) -> Any:
         kept, out = split.kept, split.left_out
         line = lines[split.fold, 0] + columns @ lines[split.fold, 1:]
-        booster = boosted(X[kept], (y - line)[kept], own[kept], seed=seed)
+        booster = boosted(X[kept], (y - line)[kept], row_weights[kept], seed=seed)
         predictions[out, 1] = line[out]
         predictions[out, 2] = line[out] + booster.predict(X[out], num_threads=1)
         return booster
 
     boosters = side_by_side(fit_without, fold_splits(folds), n_threads)
-    shares = convex_weights(predictions, y, own)
+    shares = convex_weights(predictions, y, row_weights)
     return ConditionalMean(
         level, terms, lines.mean(axis=0), tuple(boosters), shares, predictions @ shares
     )

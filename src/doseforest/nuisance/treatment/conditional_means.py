@@ -74,12 +74,14 @@ def cross_fit_means(
     def fit(task: tuple[int, FoldSplit]) -> None:
         column, split = task
         kept, rows = split.kept, split.left_out
-        own = None if weights is None else weights[kept]
+        row_weights = None if weights is None else weights[kept]
         table, queries, target = X[kept], X[rows], targets[kept, column]
         if counts:
-            encoder, table = fit_encoder(table, counts, target[:, None], weights=own, seed=seed)
+            encoder, table = fit_encoder(
+                table, counts, target[:, None], weights=row_weights, seed=seed
+            )
             queries = encoder.encode(queries)
-        predicted[rows, column] = _fit_predict(table, target, own, queries, regressor, seed)
+        predicted[rows, column] = _fit_predict(table, target, row_weights, queries, regressor, seed)
 
     splits = fold_splits(folds)
     tasks = [(column, split) for column in range(targets.shape[1]) for split in splits]
@@ -153,7 +155,7 @@ def shrunk_to_mean(
     rows, nothing = np.arange(len(targets)), np.zeros(len(targets))
     block = RowBlock(np.empty((len(rows), 0)), nothing, nothing, weights, rows, rows)
     shrinkage = fit_shrinkage(
-        OneBlock(block, n_folds=1), "slopes", lambda own: (predicted, targets, own.row_weights)
+        OneBlock(block, n_folds=1), "slopes", lambda each: (predicted, targets, each.row_weights)
     )
     return shrinkage.shrunk(predicted)
 

@@ -56,8 +56,8 @@ def balanced(
     >>> r.round(3), abs(r @ columns).round(6)
     (array([1.418, 1.418, 0.656, 0.508]), array([0.]))
     """
-    own = np.ones(len(columns)) if weights is None else weights
-    shares = own / own.sum()
+    row_weights = np.ones(len(columns)) if weights is None else weights
+    shares = row_weights / row_weights.sum()
     penalty = RIDGE / np.sqrt(len(columns)) if ridge is None else ridge
     log_shares = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
 
@@ -67,14 +67,14 @@ def balanced(
         means = columns.T @ np.exp(exponents - total)
         return float(total + penalty * (lam @ lam) / 2), means + penalty * lam
 
-    found = minimize(
+    result = minimize(
         dual,
         np.zeros(columns.shape[1]),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": MAX_STEPS, "gtol": 1e-7, "ftol": 1e-13},
     )
-    exponents = columns @ found.x
+    exponents = columns @ result.x
     # The normaliser goes first: exponents of unbalanced samples are large.
     r: FloatArray = np.exp(exponents - logsumexp(exponents + log_shares))
     return r

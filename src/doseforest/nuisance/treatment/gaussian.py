@@ -31,15 +31,19 @@ class Gaussian(MixedLearner):
         """Fit the line and the variance around it."""
         terms = fit_linear_terms(rows.X)
         columns = np.column_stack([np.ones(len(rows.dose)), terms.evaluate(rows.X)])
-        own = rows.weights / rows.weights.mean()
-        gram = columns.T @ (own[:, None] * columns)
+        row_weights = rows.weights / rows.weights.mean()
+        gram = columns.T @ (row_weights[:, None] * columns)
         penalty = np.full(len(gram), RIDGE)
         penalty[0] = 0.0
         solved = np.linalg.solve(
-            gram + np.diag(penalty), np.column_stack([columns.T @ (own * rows.dose), gram])
+            gram + np.diag(penalty), np.column_stack([columns.T @ (row_weights * rows.dose), gram])
         )
         coefficients, spent = solved[:, 0], float(np.trace(solved[:, 1:]))
-        left = own @ (rows.dose - columns @ coefficients) ** 2 / max(len(rows.dose) - spent, 1.0)
+        left = (
+            row_weights
+            @ (rows.dose - columns @ coefficients) ** 2
+            / max(len(rows.dose) - spent, 1.0)
+        )
         least = 1e-6 * (
             rows.ends.high - rows.ends.low
         )  # a dose that is the line itself has no density

@@ -70,27 +70,27 @@ class KnownDensity:
 
     def density(self, X: FloatArray, doses: FloatArray) -> FloatArray:
         """Values pi(t | x), (n_units, n_doses), checked."""
-        values, own = self.raw(X, doses)
+        values, known = self.raw(X, doses)
         bad = ~((values >= 0) & (values < np.inf))
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
                 "The 'density' parameter must give finite values that are not negative. "
-                f"Got {values[row, column]} in row {row} at dose {own[row, column]:g} instead."
+                f"Got {values[row, column]} in row {row} at dose {known[row, column]:g} instead."
             )
         return values
 
     def raw(self, X: FloatArray, doses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values as the function gives them, which may be NaN, and the doses they are for."""
         table = checked_dose_table(doses, len(X))
-        own = np.array(np.broadcast_to(table, (len(X), table.shape[-1])))
-        values = as_numbers(self.function(X, own), "density").astype(np.float64)
-        if values.shape != own.shape:
+        asked = np.array(np.broadcast_to(table, (len(X), table.shape[-1])))
+        values = as_numbers(self.function(X, asked), "density").astype(np.float64)
+        if values.shape != asked.shape:
             raise ValueError(
                 "The 'density' parameter must give values of shape (n_units, n_doses), "
-                f"{own.shape}, for doses of that shape. Got shape {values.shape} instead."
+                f"{asked.shape}, for doses of that shape. Got shape {values.shape} instead."
             )
-        return values, own
+        return values, asked
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +114,8 @@ class FunctionRows:
         one_fold = np.zeros(len(self.dose), np.int64)
         models: FoldModels[ConditionalDensity]
         models = FoldModels(one_fold, (self.density,), self.density)
-        own = CrossFittedDensity(models, self.observed)
-        return mean_density(own, self.X, self.dose, self.weights)
+        estimated = CrossFittedDensity(models, self.observed)
+        return mean_density(estimated, self.X, self.dose, self.weights)
 
     def means(self, functions: DoseFunctions) -> FloatArray:
         """Integrals of the functions times the density over the observed range and the masses.
@@ -137,8 +137,8 @@ class FunctionRows:
             pieces = self.densities(block, nodes) * shares
             integrals[block] = pieces.sum(axis=1)
             out[block] = pieces @ values
-        own = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        check_integral(float(np.average(integrals[rows], weights=own)), support)
+        row_weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        check_integral(float(np.average(integrals[rows], weights=row_weights)), support)
         out[rows] /= np.maximum(integrals[rows], np.finfo(np.float64).tiny)[:, None]
         return out
 
@@ -191,9 +191,11 @@ class StrataRows:
 
     def overall(self) -> FloatArray:
         """Mean of the strata's densities, by their share of the rows."""
-        own = np.ones(len(self.dose)) if self.weights is None else self.weights
+        row_weights = np.ones(len(self.dose)) if self.weights is None else self.weights
         mean = np.zeros(self.dose.shape)
-        for share, part in zip(np.bincount(self.codes, own) / own.sum(), self.parts, strict=True):
+        for share, part in zip(
+            np.bincount(self.codes, row_weights) / row_weights.sum(), self.parts, strict=True
+        ):
             mean += share * part.at(self.dose)
         return mean
 
@@ -210,9 +212,9 @@ class StrataRows:
         return out
 
     def _sums(self, values: FloatArray) -> FloatArray:
-        own = np.ones(len(values)) if self.weights is None else self.weights
+        row_weights = np.ones(len(values)) if self.weights is None else self.weights
         codes = self.codes[self.known]
-        columns = (values * own[:, None])[self.known].T
+        columns = (values * row_weights[:, None])[self.known].T
         return np.stack([np.bincount(codes, column, len(self.parts)) for column in columns], axis=1)
 
 
@@ -229,8 +231,8 @@ class ValueRows:
 
     def densities(self, rows: IntArray, doses: FloatArray) -> FloatArray | None:
         """Probabilities of levels where the values tell them, else None."""
-        told = self._levels()
-        return None if told is None else told.densities(rows, doses)
+        levels = self._levels()
+        return None if levels is None else levels.densities(rows, doses)
 
     def overall(self) -> FloatArray:
         """Kernel density of the doses."""
@@ -238,8 +240,8 @@ class ValueRows:
 
     def means(self, functions: DoseFunctions) -> FloatArray | None:
         """Means where the values tell the probability of every level, else None."""
-        told = self._levels()
-        return None if told is None else told.means(functions)
+        levels = self._levels()
+        return None if levels is None else levels.means(functions)
 
     def _levels(self) -> LevelRows | None:
         """The probabilities of all levels, where the values tell them.
@@ -255,10 +257,10 @@ class ValueRows:
         if len(levels) == 2 and (self.observed[self.known] <= 1).all():
             shares = np.where(at_level, values, 1 - values)
         else:
-            own = at_level & self.known[:, None]
-            one = self.observed[np.argmax(own, axis=0)]
-            same = np.allclose(self.observed[self.known], (own @ one)[self.known], rtol=SAME)
-            if not (own.any(axis=0).all() and same and abs(one.sum() - 1) <= SAME):
+            marks = at_level & self.known[:, None]
+            one = self.observed[np.argmax(marks, axis=0)]
+            same = np.allclose(self.observed[self.known], (marks @ one)[self.known], rtol=SAME)
+            if not (marks.any(axis=0).all() and same and abs(one.sum() - 1) <= SAME):
                 return None
             shares = np.where(self.known[:, None], one, np.nan)
         return LevelRows(levels, shares, self.dose, self.weights, self.known, self.observed)

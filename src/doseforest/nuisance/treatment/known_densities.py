@@ -123,11 +123,11 @@ def _strata_rows(strata: Strata, dose: FloatArray, weights: FloatArray | None) -
     known = ~missing_marks(labels)
     codes = np.full(len(dose), -1, np.int64)
     codes[known] = group_codes(labels[known], int(known.sum()))
-    own = np.ones(len(dose)) if weights is None else weights
-    support = dose_support(dose, own)
+    row_weights = np.ones(len(dose)) if weights is None else weights
+    support = dose_support(dose, row_weights)
     parts = []
     for code in range(int(codes.max(initial=-1)) + 1):
-        rows = np.flatnonzero((codes == code) & (own > 0))
+        rows = np.flatnonzero((codes == code) & (row_weights > 0))
         name = labels[np.argmax(codes == code)]
         n_doses = len(np.unique(dose[rows]))
         n_beside = len(np.setdiff1d(dose[rows], support.masses))
@@ -138,7 +138,7 @@ def _strata_rows(strata: Strata, dose: FloatArray, weights: FloatArray | None) -
                 f"Got stratum {name!s} with {len(rows)} rows and {n_doses} distinct doses instead."
             )
         within = support_within(support, dose[rows])
-        parts.append(marginal_density(dose[rows], own[rows], support=within))
+        parts.append(marginal_density(dose[rows], row_weights[rows], support=within))
     observed = np.full(len(dose), np.nan)
     observed[known] = strata_densities(codes[known], tuple(parts), dose[known, None])[:, 0]
     return StrataRows(codes, tuple(parts), dose, weights, known, observed)

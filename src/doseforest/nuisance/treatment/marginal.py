@@ -60,14 +60,14 @@ def marginal_density(
     array([0.  , 0.5 , 0.25])
     """
     doses = np.asarray(dose, np.float64)
-    own = np.ones(len(doses)) if weights is None else np.asarray(weights, np.float64)
-    support = dose_support(doses, own) if support is None else support
-    total = own.sum()
-    shares = np.array([own[doses == mass].sum() / total for mass in support.masses])
+    row_weights = np.ones(len(doses)) if weights is None else np.asarray(weights, np.float64)
+    support = dose_support(doses, row_weights) if support is None else support
+    total = row_weights.sum()
+    shares = np.array([row_weights[doses == mass].sum() / total for mass in support.masses])
     beside = ~support.at_mass(doses)
     rest = None
     if beside.any():
         positions = support.scale.forward(doses[beside])
-        bandwidth = rule_of_thumb(positions, "gaussian", own[beside])
-        rest = smoothed_density(positions, own[beside], bandwidth, support.scaled_ends)
+        bandwidth = rule_of_thumb(positions, "gaussian", row_weights[beside])
+        rest = smoothed_density(positions, row_weights[beside], bandwidth, support.scaled_ends)
     return MarginalDensity(support, shares, rest)

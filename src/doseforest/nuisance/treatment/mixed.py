@@ -113,13 +113,17 @@ class MixedLearner(ABC):
                 "The 'dose' parameter must have one number per row of X, a two-dimensional table. "
                 f"Got shapes {dose.shape} and {X.shape} instead."
             )
-        own = np.ones(len(dose)) if weights is None else np.asarray(weights, np.float64)
-        if (own == 0).any():
-            X, dose, own = X[own > 0], dose[own > 0], own[own > 0]
-        support = dose_support(dose, own) if support is None else support
+        row_weights = np.ones(len(dose)) if weights is None else np.asarray(weights, np.float64)
+        if (row_weights == 0).any():
+            X, dose, row_weights = (
+                X[row_weights > 0],
+                dose[row_weights > 0],
+                row_weights[row_weights > 0],
+            )
+        support = dose_support(dose, row_weights) if support is None else support
         masses = None
         if support.masses:
-            masses = _fit_masses(X, dose, support, own, seed, n_threads)
+            masses = _fit_masses(X, dose, support, row_weights, seed, n_threads)
         rest = None
         if support.continuous:
             beside = ~support.at_mass(dose)
@@ -127,7 +131,7 @@ class MixedLearner(ABC):
             positions = support.scale.forward(dose[beside])
             ends = DoseRange(*support.scaled_ends)
             rest = self.fit_beside(
-                RowsBeside(X[beside], positions, ends, own[beside], seed, n_threads)
+                RowsBeside(X[beside], positions, ends, row_weights[beside], seed, n_threads)
             )
         return MixedDensity(support, masses, rest)
 

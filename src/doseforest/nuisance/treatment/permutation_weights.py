@@ -40,17 +40,17 @@ def permutation_weights(
     True
     """
     terms = fit_balance_terms(X, dose, weights=weights, seed=seed, n_threads=n_threads)
-    own = np.ones(len(dose)) if weights is None else weights
+    row_weights = np.ones(len(dose)) if weights is None else weights
     log_odds = np.empty(len(dose))
     fitted: Multinomial | None = None
     for split in fold_splits(folds):
         out = split.left_out
-        fitted = _fit_odds(terms, split.kept, own, fitted, seed)
+        fitted = _fit_odds(terms, split.kept, row_weights, fitted, seed)
         columns = terms.columns(out, out)
         log_odds[out] = fitted.coefficients[0] + columns @ fitted.coefficients[1:][:, 0]
     log_odds -= log_odds.max()  # exponents of strangers to the others' fit may be large
     r = np.exp(log_odds)
-    r = r / np.average(r, weights=own)
+    r = r / np.average(r, weights=row_weights)
     return TreatmentWeights.capping("permutation", r, weights=weights)
 
 
@@ -64,8 +64,8 @@ def _fit_odds(
     labels = np.repeat([0, 1], [len(kept), n_permutations * len(kept)])
     # A permuted row has the weights of both its parts; all permutations weigh as much as the data.
     row_weights = [weights[kept]]
-    for own in permuted:
-        product = weights[kept] * weights[own]
+    for each in permuted:
+        product = weights[kept] * weights[each]
         row_weights.append(product * weights[kept].sum() / (product.sum() * n_permutations))
     return fit_multinomial(
         np.concatenate(columns),

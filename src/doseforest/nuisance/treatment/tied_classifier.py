@@ -71,12 +71,12 @@ def fit_multinomial(
     >>> fitted.coefficients.ravel().round(1)
     array([0., 2.])
     """
-    own = np.ones(len(labels)) if weights is None else weights / weights.mean()
-    shares = np.bincount(labels, own, len(loadings)) + 0.5
+    row_weights = np.ones(len(labels)) if weights is None else weights / weights.mean()
+    shares = np.bincount(labels, row_weights, len(loadings)) + 0.5
     offsets = np.log(shares / shares.sum())
     if ridge is None:
-        ridge = _best_ridge(columns, labels, loadings, offsets, own, seed)
-    coefficients = _solve(columns, labels, loadings, offsets, own, ridge, start)
+        ridge = _best_ridge(columns, labels, loadings, offsets, row_weights, seed)
+    coefficients = _solve(columns, labels, loadings, offsets, row_weights, ridge, start)
     return Multinomial(offsets, loadings, coefficients, ridge)
 
 
@@ -96,8 +96,8 @@ def _best_ridge(
     for ridge in reversed(RIDGES):
         start = _solve(columns[kept], labels[kept], loadings, offsets, weights[kept], ridge, start)
         fitted = Multinomial(offsets, loadings, start, ridge)
-        own = fitted.log_probabilities(columns[out])[np.arange(len(out)), labels[out]]
-        loss = -float(weights[out] @ own)
+        likelihoods = fitted.log_probabilities(columns[out])[np.arange(len(out)), labels[out]]
+        loss = -float(weights[out] @ likelihoods)
         if loss > best_loss:
             break
         best, best_loss = ridge, loss
@@ -131,12 +131,12 @@ def _solve(
         return float(value), slope.ravel()
 
     first = np.zeros(shape) if start is None else start
-    found = minimize(
+    result = minimize(
         loss,
         first.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": MAX_STEPS, "gtol": 1e-6, "ftol": 1e-9},
     )
-    solution: FloatArray = found.x.reshape(shape)
+    solution: FloatArray = result.x.reshape(shape)
     return solution

@@ -164,10 +164,10 @@ def mean_density(
     )
     integral, whole = 0.0, block.row_weights.sum()
     out = np.zeros(len(dose))
-    for mean, fold, own in zip(means, models, weight, strict=True):
+    for mean, fold, each in zip(means, models, weight, strict=True):
         rows = folds == fold
         out[rows], mass = read_density(mean, grid, support, dose[rows])
-        integral += mass * own / whole
+        integral += mass * each / whole
     check_integral(integral, support)
     return out
 

@@ -104,7 +104,7 @@ def choose_weights(
     >>> choice.chosen.name
     'entropy'
     """
-    own = np.ones(len(dose)) if weights is None else weights
+    row_weights = np.ones(len(dose)) if weights is None else weights
     _check(dose, residual, candidates)
     given = [
         candidate
@@ -114,18 +114,18 @@ def choose_weights(
     ]
     width = rule_of_thumb(dose, kernel, weights) if bandwidth is None else bandwidth
     fit = fit_spline_core(X, dose, residual, weights=weights, seed=seed)
-    target: FloatArray = np.average(fit.curves(X, grid), axis=0, weights=own)
+    target: FloatArray = np.average(fit.curves(X, grid), axis=0, weights=row_weights)
     fitted = fit.predict(X, dose)
     unseen: FloatArray = residual - fitted
 
     def local_rows(r: FloatArray) -> ChannelArray:
-        return local_linear_weights(dose, grid, width, kernel, own * r)
+        return local_linear_weights(dose, grid, width, kernel, row_weights * r)
 
     full = [local_rows(candidate.r) for candidate in given] or [local_rows(np.ones(len(dose)))]
-    found = _expected(np.mean(full, axis=0), unseen, unseen)
-    believed = _share_beyond_noise(found)
+    result = _expected(np.mean(full, axis=0), unseen, unseen)
+    believed = _share_beyond_noise(result)
     fitted = fitted + believed * unseen
-    target = target + believed * found.mean
+    target = target + believed * result.mean
     pool = {"none": WEIGHTS["none"](X, dose, folds)}
     for candidate in given:
         for power in shrinkages:

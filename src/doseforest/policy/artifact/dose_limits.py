@@ -43,14 +43,14 @@ def checked_doses(doses: Any, name: str = "doses") -> Doses:
 def place_of(dose: Any, doses: Doses, name: str) -> int:
     """Place of one dose among those of a policy, or ValueError."""
     own = one_dose(dose, name, doses.n_components)
-    found = np.flatnonzero(doses == own)
-    if not len(found):
+    result = np.flatnonzero(doses == own)
+    if not len(result):
         raise ValueError(
             f"The {name!r} parameter must be one of the doses "
             f"{', '.join(map(dose_text, doses[:8]))}{', …' if len(doses) > 8 else ''}. "
             f"Got {dose_text(own)} instead."
         )
-    return int(found[0])
+    return int(result[0])
 
 
 def checked_components(names: Any, doses: Doses) -> tuple[str, ...] | None:
@@ -94,8 +94,8 @@ def checked_limit(limit: Any, name: str, doses: Doses) -> Limit:
         if width == 1 and abs(float(limit)) <= LARGEST_VALUE:
             return float(limit)
     elif isinstance(limit, Sequence | np.ndarray) and not isinstance(limit, str):
-        numbers = tuple(float(own) for own in limit)
-        if len(numbers) == width > 1 and all(abs(own) <= LARGEST_VALUE for own in numbers):
+        numbers = tuple(float(each) for each in limit)
+        if len(numbers) == width > 1 and all(abs(number) <= LARGEST_VALUE for number in numbers):
             return numbers
     of = f"a number for each of {width} components" if width > 1 else "a number, a column's name"
     raise ValueError(f"The {name!r} parameter must be {of}, or None. Got {limit!r} instead.")

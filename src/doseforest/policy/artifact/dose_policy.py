@@ -181,8 +181,8 @@ class DosePolicy:
         return tuple(rule for rule in (self.value, self.cost, demand) if rule is not None)
 
     def _columns(self) -> tuple[str, ...]:
-        parts = [own.column for own in (self.group_prices, self.cell_prices) if own is not None]
-        limits = [own for own in (self.min_dose, self.max_dose) if isinstance(own, str)]
+        parts = [each.column for each in (self.group_prices, self.cell_prices) if each is not None]
+        limits = [each for each in (self.min_dose, self.max_dose) if isinstance(each, str)]
         named = [name for rule in self.rules for name in rule.columns()]
         return tuple(dict.fromkeys([*named, *parts, *limits]))
 

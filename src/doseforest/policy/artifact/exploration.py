@@ -356,7 +356,7 @@ class Explore(_Saved):
         """
         units = read_units(X, context, self.policy.columns, self.policy.forest)
         pieces = [weigh(self.policy, block) for block in units.blocks()]
-        return np.concatenate([self._chances(own, choose(own).dose_index) for own in pieces])
+        return np.concatenate([self._chances(piece, choose(piece).dose_index) for piece in pieces])
 
     def _chances(self, weighed: Alternatives, best: IntArray) -> FloatArray:
         """Probability of every dose, (n_units, n_doses)."""

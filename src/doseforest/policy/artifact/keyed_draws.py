@@ -51,7 +51,7 @@ def _as_text(keys: Array, name: str) -> Array:
         )
     if keys.dtype.kind == "f" and (keys == np.floor(keys)).all() and np.abs(keys).max() < 2**53:
         keys = keys.astype(np.int64)  # of a column that once had gaps
-    if keys.dtype.kind == "O" and not all(isinstance(own, str | int) for own in keys):
+    if keys.dtype.kind == "O" and not all(isinstance(key, str | int) for key in keys):
         keys = np.empty(0)
     if keys.dtype.kind not in "OUiu":
         raise TypeError(

@@ -46,7 +46,7 @@ class PartPrices:
                 "The 'column' parameter must be the name of a column of labels. "
                 f"Got {self.column!r} instead."
             )
-        plain = {_label(label): _price(own, "prices") for label, own in self.prices.items()}
+        plain = {_label(label): _price(price, "prices") for label, price in self.prices.items()}
         object.__setattr__(self, "prices", plain)
         if self.unseen != FALLBACK:
             object.__setattr__(self, "unseen", _price(self.unseen, "unseen"))
@@ -65,8 +65,8 @@ class PartPrices:
             Prices; NaN where a label has none and such units get the baseline.
         """
         otherwise = np.nan if isinstance(self.unseen, str) else self.unseen
-        found = (self.prices.get(label, otherwise) for label in labels.tolist())
-        return np.fromiter(found, np.float64, len(labels))
+        result = (self.prices.get(label, otherwise) for label in labels.tolist())
+        return np.fromiter(result, np.float64, len(labels))
 
     def to_json(self) -> dict[str, Any]:
         """Describe the prices by plain values, for a file: labels that are numbers stay numbers.

@@ -136,17 +136,17 @@ def _column(
     name: str, X: Any, context: Any, features: tuple[str, ...] | None, n_units: int
 ) -> Array:
     """One named column, of the context, of a frame, or of an array whose features have names."""
-    found = _named(context, name)
-    if found is None:
-        found = _named(X, name)
-    if found is None and features is not None and name in features and np.ndim(X) == 2:
-        found = as_array(X, "X")[:, features.index(name)]
-    if found is None:
+    result = _named(context, name)
+    if result is None:
+        result = _named(X, name)
+    if result is None and features is not None and name in features and np.ndim(X) == 2:
+        result = as_array(X, "X")[:, features.index(name)]
+    if result is None:
         raise ValueError(
             f"The 'X' or the 'context' parameter must have the column {name!r} that the policy "
             f"needs. Got {_listed(context, X)} instead."
         )
-    column = as_labels(found, name)
+    column = as_labels(result, name)
     if column.shape not in ((), (1,), (n_units,)):
         raise ValueError(
             f"The column {name!r} must have one entry per unit ({n_units}), or one for all. "

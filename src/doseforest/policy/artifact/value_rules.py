@@ -66,7 +66,7 @@ class AmountRule(ABC):
         tuple of str
             Their names.
         """
-        return tuple(own for own in self._fields().values() if isinstance(own, str))
+        return tuple(field for field in self._fields().values() if isinstance(field, str))
 
     def highest_component(self) -> int:
         """The last component of a dose that the rule looks at.
@@ -89,7 +89,7 @@ class AmountRule(ABC):
         return {"kind": self.kind, **self._fields()}
 
     def _fields(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __add__(self, other: Any) -> Total:
         return Total((self, checked_rule(other, "other")))
@@ -266,7 +266,7 @@ class Total(AmountRule):
                 f"Got {len(weights)} for {len(terms)} instead."
             )
         object.__setattr__(self, "terms", terms)
-        object.__setattr__(self, "weights", tuple(_number(own, "weights") for own in weights))
+        object.__setattr__(self, "weights", tuple(_number(weight, "weights") for weight in weights))
 
     def line(self, units: CheckedUnits, doses: DoseArray) -> AmountLine:
         """Sums of the terms' constants and slopes."""

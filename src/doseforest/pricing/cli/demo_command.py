@@ -110,7 +110,7 @@ def _show_plans(console: Console, found: Told) -> None:
     header = ("", "mean discount", "gain", "cost", "held-out cost", "full zones")
     table = _table("Plans of the same budget, as promised per view", header)
     for name, plan in found.plans.items():
-        mean = " + ".join(f"{own:.1%}" for own in plan["mean dose"])
+        mean = " + ".join(f"{each:.1%}" for each in plan["mean dose"])
         held = plan["held-out"]
         spent = f"{held['cost']:.3f} ± {1.96 * held['cost error']:.3f}" if held else "-"
         table.add_row(
@@ -128,8 +128,8 @@ def _show_plans(console: Console, found: Told) -> None:
 def _show_tests(console: Console, results: dict[int, Told]) -> None:
     console.rule("[bold]A/B tests on finished orders, at the same budget")
     table = _table("", ("", "finished orders", "truth", "extra orders", "truth", "paper"))
-    for options, found in results.items():
-        result = found.result or {}
+    for options, answer in results.items():
+        result = answer.result or {}
         orders, extra = result["results"]["orders"], result["extra orders"]
         table.add_row(
             NAMES[options],
@@ -140,8 +140,8 @@ def _show_tests(console: Console, results: dict[int, Told]) -> None:
             f"{PUBLISHED[options]:+.1%}",
         )
     console.print(table)
-    arms = {f"{own.result['treatment']} over {own.result['control']}" for own in results.values()
-            if own.result}  # fmt: skip
+    arms = {f"{each.result['treatment']} over {each.result['control']}" for each in results.values()
+            if each.result}  # fmt: skip
     console.print(
         f"[dim]Increments of {' and '.join(sorted(arms))}, with 95 % intervals. Extra orders: "
         "those that discounts bring, beyond what comes without. Truth: what the simulator knows. "

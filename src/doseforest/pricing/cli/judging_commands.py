@@ -67,19 +67,19 @@ def evaluate(
     )
     curves = scores.curves["forest"]
     lines, calibrations = [], []
-    for own, curve in zip(scores.doses.tolist(), curves, strict=True):
+    for each, curve in zip(scores.doses.tolist(), curves, strict=True):
         low, high = curve.interval()
-        lines.append([f"{own}", f"{curve.score:.4g}", f"{low:.4g} to {high:.4g}"])
+        lines.append([f"{each}", f"{curve.score:.4g}", f"{low:.4g} to {high:.4g}"])
         uplift = curve.uplift(parts)
         calibrations.append(
             {
-                "dose": own,
+                "dose": each,
                 "predicted": uplift.predicted.tolist(),
                 "effect": uplift.values.tolist(),
                 "standard_error": uplift.standard_errors.tolist(),
             }
         )
-    found = {
+    result = {
         "rows": len(y),
         "r_risk": risk.value,
         "r_risk_less_no_effect": -gap.value,
@@ -91,7 +91,7 @@ def evaluate(
         "calibration": calibrations,
     }
     if json:
-        answer(found, True, "")
+        answer(result, True, "")
         return
     typer.echo(
         f"{len(y):,} rows. R-risk {risk.value:.5g}: {gap.value:.3g} below that of no effects at "
@@ -158,21 +158,21 @@ def select(
         forests = {Path(name).stem: _saved(name) for name in saved}
         if len(forests) < len(saved):
             raise ValueError("--models must have files of different names.")
-        found = _judged(forests, metric, table.frame, y, dose, common)
+        result = _judged(forests, metric, table.frame, y, dose, common)
     else:
         candidates = {name: MODELS[name](random_state=seed) for name in asked}
-        found = select_model(candidates, X, y, dose, metric=metric, refit=False, **common)
+        result = select_model(candidates, X, y, dose, metric=metric, refit=False, **common)
     plain = {
-        "best": found.best,
-        "winner": found.winner,
-        "tied": list(found.tied),
-        "reason": found.reason,
+        "best": result.best,
+        "winner": result.winner,
+        "tied": list(result.tied),
+        "reason": result.reason,
         "scores": {
-            name: {"value": own.value, "interval": list(own.interval())}
-            for name, own in found.estimates.items()
+            name: {"value": estimate.value, "interval": list(estimate.interval())}
+            for name, estimate in result.estimates.items()
         },
     }
-    answer(plain, json, str(found))
+    answer(plain, json, str(result))
 
 
 class _NoEffect:

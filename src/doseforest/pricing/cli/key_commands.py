@@ -39,8 +39,8 @@ def list_all(data: Data = DEFAULT_DATA, database: Url = None) -> None:
         from doseforest.pricing.service.security.api_keys import list_keys
 
         with own.reading.connect() as connection:
-            found = list_keys(connection)
-        for key in found:
+            result = list_keys(connection)
+        for key in result:
             state = "revoked" if key.revoked_at else "valid"
             made = datetime.fromtimestamp(key.created_at / 1000, UTC).date()
             typer.echo(f"{key.id}  {key.role:<6}  {state:<7}  {made}  {key.name}")

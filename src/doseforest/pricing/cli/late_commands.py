@@ -27,11 +27,11 @@ class LateCommand(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         module, _, attribute = self._place.partition(":")
-        found = getattr(importlib.import_module(module), attribute)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_group(found)
+        result = getattr(importlib.import_module(module), attribute)
+        if isinstance(result, typer.Typer):
+            return typer.main.get_group(result)
         alone = typer.Typer(add_completion=False)
-        alone.command(self.name)(found)
+        alone.command(self.name)(result)
         return typer.main.get_command(alone)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def late_group(commands: list[LateCommand]) -> type[TyperGroup]:
     >>> "create" in CliRunner().invoke(app, ["keys", "--help"]).output
     True
     """
-    known = {str(own.name): own for own in commands}
+    known = {str(command.name): command for command in commands}
 
     class LateGroup(TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:

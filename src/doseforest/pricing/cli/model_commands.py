@@ -57,18 +57,18 @@ def fit(
         forest.set_params(density=known_density(table.propensity, dose))
     forest.fit(table.features, y, treatment=dose, groups=table.groups)
     forest.save(out)
-    found = {
+    result = {
         "path": str(out),
         "rows": len(y),
         "features": table.names,
         "bytes": out.stat().st_size,
-        "seconds": {name: round(own, 2) for name, own in forest.seconds_.items()},
+        "seconds": {name: round(each, 2) for name, each in forest.seconds_.items()},
     }
     text = (
         f"Fitted {len(table.names)} features of {len(y):,} rows, wrote {out} "
         f"({out.stat().st_size / 1e6:.1f} MB). Next: doseforest predict {out} {rows} -o curves.csv"
     )
-    answer(found, json, text)
+    answer(result, json, text)
 
 
 @told
@@ -102,25 +102,25 @@ def predict(
     grid = read_doses(doses)
     asked = np.asarray(Doses.of(forest.doses).plain) if grid is None else grid
     X = features_of(forest, table.frame)
-    names = [plain_dose_name(own) for own in asked.tolist()]
+    names = [plain_dose_name(each) for each in asked.tolist()]
     kept = table_options.split(keep)
     for name in kept:
         table_options.column(table.frame, name, "--keep")
-    found: dict[str, Any] = {name: table.frame[name].to_numpy() for name in kept}
+    result: dict[str, Any] = {name: table.frame[name].to_numpy() for name in kept}
     start = one_dose(baseline)
     if intervals:
         if not hasattr(forest, "effect_interval"):
             raise ValueError("This forest has no intervals of single units.")
         low, high = forest.effect_interval(X, doses=asked, baseline=start, coverage=coverage)
         for place, name in enumerate(names):
-            found[f"low_{name}"] = np.asarray(low)[:, place]
-            found[f"high_{name}"] = np.asarray(high)[:, place]
+            result[f"low_{name}"] = np.asarray(low)[:, place]
+            result[f"high_{name}"] = np.asarray(high)[:, place]
     first = Doses.of(_alone(forest.baseline)).plain if start is None else np.asarray([start])
     curves = np.asarray(forest.dose_response(X, np.concatenate([first, asked])))
     curves = curves[:, 1:] - (curves[:, :1] if effects or intervals else 0.0)
     word = "effect" if effects or intervals else "response"
-    found |= {f"{word}_{name}": curves[:, place] for place, name in enumerate(names)}
-    write_table(_frame(found), out)
+    result |= {f"{word}_{name}": curves[:, place] for place, name in enumerate(names)}
+    write_table(_frame(result), out)
     about = {"path": str(out), "units": len(curves), "doses": asked.tolist(), "what": word}
     answer(
         about, json, f"Wrote the {word}s of {len(curves):,} units at {len(names)} doses to {out}."

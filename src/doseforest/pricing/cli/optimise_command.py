@@ -67,7 +67,7 @@ def optimise(
         support=None,
     )
     frame = table.frame
-    for name in (own for own in (price, value) if isinstance(_amount(own), str)):
+    for name in (each for each in (price, value) if isinstance(_amount(each), str)):
         table_options.column(frame, name, "--price and --value")
     weighed = draft.alternatives(features_of(forest, frame), frame)
     limits = _supply(frame, cell, supply, weighed.response)
@@ -86,7 +86,7 @@ def optimise(
         draft.at_prices(plan, cell_column=cell, unseen="baseline" if cell is None else 0.0).save(
             policy
         )
-    found = {
+    result = {
         "units": len(frame),
         "value": plan.value,
         "gain": plan.value - start,
@@ -98,9 +98,9 @@ def optimise(
         "doses": None if out is None else str(out),
         "policy": None if policy is None else str(policy),
     }
-    written = ", ".join(str(own) for own in (out, policy) if own is not None)
+    written = ", ".join(str(each) for each in (out, policy) if each is not None)
     text = f"{plan}\ngain over the baseline {plan.value - start:.6g}"
-    answer(found, json, text + (f"\nWrote {written}." if written else ""))
+    answer(result, json, text + (f"\nWrote {written}." if written else ""))
 
 
 def _amount(text: str) -> float | str:

@@ -66,13 +66,15 @@ def run(
             console.print(f"[green]✓[/] {step.name} [dim]up to date[/]")
 
     finished = run_pipeline(own, fresh=fresh, watch=watch)
-    found = {one.step.name: {"ran": one.ran, **one.record.metrics} for one in finished}
+    result = {one.step.name: {"ran": one.ran, **one.record.metrics} for one in finished}
     if json:
-        typer.echo(json_text({"workspace": str(own.workspace), "steps": found}))
+        typer.echo(json_text({"workspace": str(own.workspace), "steps": result}))
         return
-    for name, metrics in found.items():
+    for name, metrics in result.items():
         told_of = {key: value for key, value in metrics.items() if key not in ("ran", "features")}
-        typer.echo(f"{name}: " + ", ".join(f"{key} {_brief(own)}" for key, own in told_of.items()))
+        typer.echo(
+            f"{name}: " + ", ".join(f"{key} {_brief(each)}" for key, each in told_of.items())
+        )
     typer.echo(f"Artifacts, manifest and log are in {own.workspace}.")
 
 
@@ -131,13 +133,13 @@ def _show_plan(
     done = {} if manifest is None else manifest.steps
     rows = [
         {
-            "step": own.step.name,
-            "state": own.state,
-            "reason": own.reason,
-            "finished": done[own.step.name].finished if own.step.name in done else None,
-            "seconds": done[own.step.name].seconds if own.step.name in done else None,
+            "step": each.step.name,
+            "state": each.state,
+            "reason": each.reason,
+            "finished": done[each.step.name].finished if each.step.name in done else None,
+            "seconds": done[each.step.name].seconds if each.step.name in done else None,
         }
-        for own in planned
+        for each in planned
     ]
     if json:
         typer.echo(json_text(rows))

@@ -80,12 +80,12 @@ def list_all(data: Data = DEFAULT_DATA, database: Url = None) -> None:
         from doseforest.pricing.service.registry import policy_catalog
 
         with own.reading.connect() as connection:
-            found, served = (
+            result, served = (
                 policy_catalog.list_policies(connection),
                 policy_catalog.history(connection),
             )
         active = served[0].version if served else None
-        for policy in found:
+        for policy in result:
             mark = "*" if policy.version == active else " "
             typer.echo(
                 f"{mark} {policy.version}  {policy.kind:<11}  {policy.sha256[:12]}  "

@@ -48,8 +48,8 @@ def simulate(
             write_table(_marketplace(market, rows, seed, assignment), out)
     else:
         write_table(_design(design, rows, seed), out)
-    found = {"path": str(out), "design": design, "rows": rows, "seed": seed}
-    answer(found, json, f"Wrote {rows:,} rows to {out}.")
+    result = {"path": str(out), "design": design, "rows": rows, "seed": seed}
+    answer(result, json, f"Wrote {rows:,} rows to {out}.")
 
 
 def _marketplace(market: Any, rows: int, seed: int, assignment: str) -> Any:

@@ -60,8 +60,8 @@ def read_doses(text: str | None) -> FloatArray | None:
     if text is None:
         return None
     try:
-        found = [[float(own) for own in dose.split(":")] for dose in text.split(",")]
-        doses = np.array(found)
+        result = [[float(each) for each in dose.split(":")] for dose in text.split(",")]
+        doses = np.array(result)
     except ValueError as error:
         raise ValueError(
             f"The --doses must be numbers with commas, components with a colon. Got {text!r}."
@@ -81,7 +81,7 @@ def one_dose(text: str | None) -> Any:
 
 def column(frame: Any, name: str, option: str) -> Any:
     """A column of a table, or an error with the nearest name."""
-    known = [str(own) for own in frame.columns]
+    known = [str(column) for column in frame.columns]
     if name not in known:
         raise ValueError(
             f"{option} must be a column of the table. Got {name!r}.{nearest(name, known)}"
@@ -109,7 +109,7 @@ class RoleTable:
         named = split(features)
         for name in named:
             column(self.frame, name, "--features")
-        self.names = named or [str(own) for own in self.frame.columns if own not in roles]
+        self.names = named or [str(column) for column in self.frame.columns if column not in roles]
         self._outcome, self._propensity, self._group = outcome, propensity, group
 
     @property
@@ -125,7 +125,7 @@ class RoleTable:
     @property
     def treatment(self) -> Any:
         """Doses, (n_rows,) or (n_rows, n_components)."""
-        columns = [column(self.frame, own, "--treatment") for own in self.treatment_names]
+        columns = [column(self.frame, name, "--treatment") for name in self.treatment_names]
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     @property

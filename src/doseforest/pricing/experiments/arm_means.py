@@ -50,10 +50,10 @@ def arm_means(
     within = x - np.where(treated[:, None], x[treated].mean(axis=0), x[~treated].mean(axis=0))
     seen = arms if adjustment == "lin" else (np.ones_like(treated),) * 2  # who tells the slopes
     values, influences = [], []
-    for arm, told in zip(arms, seen, strict=True):
+    for arm, each in zip(arms, seen, strict=True):
         count = arm.sum()
         # Row i of `pull` is what the outcome of unit i adds to the slopes.
-        pull = (within @ _inverse(within[told])) * told[:, None]
+        pull = (within @ _inverse(within[each])) * each[:, None]
         slope = pull.T @ outcomes
         value = outcomes[arm].mean(axis=0) - x[arm].mean(axis=0) @ slope
         own_level = [(outcomes[marks] - x[marks] @ slope).mean(axis=0) for marks in arms]
@@ -73,5 +73,5 @@ def _inverse(table: FloatArray) -> FloatArray:
     gram = table.T @ table
     scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(np.float64).tiny))
     inverse = np.linalg.pinv(gram / np.outer(scale, scale), rcond=1e-10, hermitian=True)
-    found: FloatArray = inverse / np.outer(scale, scale)
-    return found
+    result: FloatArray = inverse / np.outer(scale, scale)
+    return result

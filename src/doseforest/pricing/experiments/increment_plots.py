@@ -45,13 +45,13 @@ def plot_increments(
     """
     ax = plain_axes(ax, (6.4, 1.5 + 0.5 * len(increments)))
     ax.axvline(0.0, color=GREY, linewidth=1, zorder=0)
-    for place, (name, own) in enumerate(increments.items()):
-        low, high = own.relative_interval(coverage)
+    for place, (name, increment) in enumerate(increments.items()):
+        low, high = increment.relative_interval(coverage)
         ax.plot([low, high], [place, place], color=BLUE, linewidth=3, solid_capstyle="butt")
-        ax.plot([own.relative], [place], "o", color=BLUE, markersize=7)
+        ax.plot([increment.relative], [place], "o", color=BLUE, markersize=7)
         ax.annotate(
-            f"{own.relative:+.1%}",
-            (own.relative, place),
+            f"{increment.relative:+.1%}",
+            (increment.relative, place),
             xytext=(0, 8 if truths is None else 12),
             textcoords="offset points",
             ha="center",

@@ -200,8 +200,8 @@ def run_ab_test(
     traffic = market.draw_traffic(days=test_days, cells=own_cells, seed=own_seed)
     plans = [market.plan(policies[name], traffic) for name in names]
     treated = np.tile(arms == names[1], n_days)[traffic.visit]
-    found = market.draw_results(traffic, np.where(treated[:, None], plans[1], plans[0]), own_seed)
-    drawn = _by_metric(found, traffic, n_days)
+    result = market.draw_results(traffic, np.where(treated[:, None], plans[1], plans[0]), own_seed)
+    drawn = _by_metric(result, traffic, n_days)
     earlier = _earlier(market, own_cells, n_before, before, own_seed)
     compared = partial(
         compare_arms, arms=arms, control=names[0], adjustment=adjustment, shares=planned
@@ -224,9 +224,11 @@ def run_ab_test(
 
 def _truths(control: dict[str, FloatArray], treatment: dict[str, FloatArray]) -> Truths:
     """True increments by metric, from expectations of all cells under both policies."""
-    means = [{name: float(own.mean()) for name, own in arm.items()} for arm in (control, treatment)]
-    truths = {name: TrueIncrement(*(own[name] for own in means)) for name in METRICS}
-    truths[PER_VIEW] = TrueIncrement(*(own[MAIN] / own[VIEWS] for own in means))
+    means = [
+        {name: float(each.mean()) for name, each in arm.items()} for arm in (control, treatment)
+    ]
+    truths = {name: TrueIncrement(*(mean[name] for mean in means)) for name in METRICS}
+    truths[PER_VIEW] = TrueIncrement(*(mean[MAIN] / mean[VIEWS] for mean in means))
     return truths
 
 
@@ -234,8 +236,8 @@ def _by_metric(found: Any, traffic: Traffic, n_days: int) -> dict[str, FloatArra
     """Mean of a day for each cell, (n_cells,) by metric, and the views."""
     columns = {name: getattr(found, name) for name in METRICS} | {VIEWS: np.ones(len(traffic))}
     return {
-        name: traffic.by_visit(own).reshape(n_days, -1).mean(axis=0)
-        for name, own in columns.items()
+        name: traffic.by_visit(column).reshape(n_days, -1).mean(axis=0)
+        for name, column in columns.items()
     }
 
 
@@ -246,8 +248,8 @@ def _earlier(
     if n_days == 0:
         return dict.fromkeys(METRICS, np.empty((len(cells), 0)))
     traffic = market.draw_traffic(days=np.arange(n_days), cells=cells, seed=seed)
-    found = _by_metric(market.draw_results(traffic, policy, seed), traffic, n_days)
-    return {name: np.stack([found[name], found[VIEWS]], axis=1) for name in METRICS}
+    result = _by_metric(market.draw_results(traffic, policy, seed), traffic, n_days)
+    return {name: np.stack([result[name], result[VIEWS]], axis=1) for name in METRICS}
 
 
 def _checked_plan(shares: Any, names: tuple[str, str]) -> dict[str, float]:

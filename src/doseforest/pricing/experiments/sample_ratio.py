@@ -47,10 +47,10 @@ class SampleRatioCheck:
 
     def __str__(self) -> str:
         total = sum(self.counts.values())
-        found = " : ".join(f"{count / total:.1%}" for count in self.counts.values())
+        result = " : ".join(f"{count / total:.1%}" for count in self.counts.values())
         planned = " : ".join(f"{share:.1%}" for share in self.shares.values())
         verdict = "as planned" if self.holds else "NOT as planned, do not trust the comparison"
-        return f"{found} of units ({planned} planned), p = {self.p_value:.2g}: {verdict}"
+        return f"{result} of units ({planned} planned), p = {self.p_value:.2g}: {verdict}"
 
 
 def check_sample_ratio(
@@ -77,14 +77,14 @@ def check_sample_ratio(
     >>> check_sample_ratio({"a": 5600, "b": 5000}).holds
     False
     """
-    found = {str(arm): _checked_count(count) for arm, count in counts.items()}
-    planned = checked_shares({arm: 1 / len(found) for arm in found} if shares is None else shares)
-    if set(planned) != set(found) or sum(found.values()) == 0:
+    result = {str(arm): _checked_count(count) for arm, count in counts.items()}
+    planned = checked_shares({arm: 1 / len(result) for arm in result} if shares is None else shares)
+    if set(planned) != set(result) or sum(result.values()) == 0:
         raise ValueError(
             f"The 'counts' parameter must have units, and the arms of 'shares' ({list(planned)}). "
             f"Got {dict(counts)!r} instead."
         )
-    own = {arm: found[arm] for arm in planned}
+    own = {arm: result[arm] for arm in planned}
     expected = sum(own.values()) * np.array(list(planned.values()))
     statistic = float(((np.array(list(own.values())) - expected) ** 2 / expected).sum())
     return SampleRatioCheck(own, planned, statistic, float(chdtrc(len(own) - 1, statistic)))

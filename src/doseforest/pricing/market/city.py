@@ -144,8 +144,8 @@ def make_city(settings: CitySettings = CITY) -> City:
 
 
 def _lock(part: Any) -> None:
-    for own in fields(part):
-        array = getattr(part, own.name)
+    for each in fields(part):
+        array = getattr(part, each.name)
         if isinstance(array, np.ndarray):
             array.setflags(write=False)
 

@@ -142,7 +142,7 @@ def draw_experiment(
         experiment_pieces(market, checked_rows(n_rows), checked_seed(seed), assignment, log_share)
     )
     names = Experiment.__slots__
-    joined = {name: np.concatenate([getattr(own, name) for own in pieces]) for name in names}
+    joined = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in names}
     return Experiment(**joined)
 
 
@@ -153,7 +153,7 @@ def experiment_pieces(
     rule, left, share = rule_of(assignment), n_rows, _checked_share(log_share)
     for traffic in market.blocks(seed):
         doses = market.assigned(traffic, assignment, seed)
-        found = market.draw_results(traffic, doses, seed)
+        result = market.draw_results(traffic, doses, seed)
         chance = uniforms(seed, LOGS, traffic.visit_keys[traffic.visit], traffic.rank)
         kept = np.flatnonzero(chance < share)[:left]
         yield Experiment(
@@ -163,12 +163,12 @@ def experiment_pieces(
             cell=traffic.cells[kept],
             day=traffic.days[kept],
             drivers=traffic.drivers[traffic.visit][kept],
-            option=found.option[kept],
-            requested=found.requests[kept],
-            finished=found.orders[kept],
-            wait_minutes=found.wait_minutes[kept],
-            revenue=found.revenue[kept],
-            cost=found.cost[kept],
+            option=result.option[kept],
+            requested=result.requests[kept],
+            finished=result.orders[kept],
+            wait_minutes=result.wait_minutes[kept],
+            revenue=result.revenue[kept],
+            cost=result.cost[kept],
         )
         left -= len(kept)
         if left <= 0:

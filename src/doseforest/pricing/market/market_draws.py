@@ -47,8 +47,8 @@ def poisson_quantiles(levels: FloatArray, means: FloatArray) -> IntArray:
     """
     counts = np.ceil(pdtrik(levels, means))
     below = np.maximum(counts - 1.0, 0.0)
-    found = np.where(pdtr(below, means) >= levels, below, counts)
-    quantiles: IntArray = np.maximum(found, 0.0).astype(np.int64)
+    result = np.where(pdtr(below, means) >= levels, below, counts)
+    quantiles: IntArray = np.maximum(result, 0.0).astype(np.int64)
     return quantiles
 
 

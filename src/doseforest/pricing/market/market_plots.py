@@ -140,14 +140,14 @@ def plot_hours(market: Marketplace, *, seed: int = 0, ax: Any | None = None) -> 
     """
     ax = plain_axes(ax)
     traffic = market.draw_traffic(days=np.array(CITY_DAYS), seed=seed)
-    found = market.expected(traffic, 0.0)
+    result = market.expected(traffic, 0.0)
     hour = market.city.hour[traffic.visit_cells]
     count = np.bincount(hour, minlength=N_HOURS)
     lines = {
         "views": (traffic.by_visit(np.ones(len(traffic))), GREY),
         "drivers": (traffic.drivers, GREEN),
-        "requests": (traffic.by_visit(found.requests), BLUE),
-        "orders": (traffic.by_visit(found.orders), INK),
+        "requests": (traffic.by_visit(result.requests), BLUE),
+        "orders": (traffic.by_visit(result.orders), INK),
     }
     for name, (values, colour) in lines.items():
         means = np.bincount(hour, values, N_HOURS) / count

@@ -56,8 +56,8 @@ def service_probabilities(requests: FloatArray, traffic: Traffic) -> FloatArray:
     left: FloatArray = np.ones((traffic.n_visits, width))
     left[traffic.visit, traffic.rank + 1] = 1.0 - requests / np.maximum(drivers, 1)
     free = np.cumprod(left, axis=1)[traffic.visit, traffic.rank]
-    found: FloatArray = np.where(drivers > 0, free, 0.0)
-    return found
+    result: FloatArray = np.where(drivers > 0, free, 0.0)
+    return result
 
 
 def draw_matches(

@@ -75,7 +75,7 @@ def oracle_plan(
     requests = chosen.sum(axis=2)
     money = np.einsum("vdk,vk,dk->vd", chosen, market.fares(traffic.X), table)
     none = int(np.flatnonzero((table == 0).all(axis=1))[0])
-    rows, found = np.arange(len(traffic)), np.full(len(traffic), none)
+    rows, result = np.arange(len(traffic)), np.full(len(traffic), none)
     low, high = 0.0, _highest_price(requests, money, none)
     crowding = _crowding(requests[:, none], traffic)
     for _ in range(HALVINGS):
@@ -88,10 +88,10 @@ def oracle_plan(
             crowding.worth = DAMPING * crowding.worth + (1 - DAMPING) * after.worth
             crowding.served = DAMPING * crowding.served + (1 - DAMPING) * after.served
         if spent <= float(budget):
-            high, found = price, place
+            high, result = price, place
         else:
             low = price
-    plan: FloatArray = table[found]
+    plan: FloatArray = table[result]
     return plan
 
 

@@ -224,16 +224,16 @@ class PipelineConfig:
             With all problems at once.
         """
         problems: list[str] = []
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         problems += [
             f"There is no section [{section}].{nearest(section, SECTIONS)}"
             for section in tables
             if section not in SECTIONS
         ]
         for section, kind in SECTIONS.items():
-            found[section] = _section(section, kind, tables.get(section, {}), problems)
+            result[section] = _section(section, kind, tables.get(section, {}), problems)
         if not problems:
-            config = cls(**found, folder=folder or Path())
+            config = cls(**result, folder=folder or Path())
             problems += joint_problems(config)
         if problems:
             raise ConfigError(problems, name)
@@ -330,7 +330,7 @@ def _section(section: str, kind: type[Any], table: Any, problems: list[str]) -> 
     if not isinstance(table, dict):
         problems.append(f"[{section}] must be a table of settings. Got {table!r} instead.")
         return kind()
-    known = {own.name: own.metadata["rule"] for own in fields(kind)}
+    known = {each.name: each.metadata["rule"] for each in fields(kind)}
     clean: dict[str, Any] = {}
     given = _with_parameters(table, problems) if section == "train" else table
     for key, value in given.items():

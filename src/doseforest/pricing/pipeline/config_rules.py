@@ -41,10 +41,12 @@ def names(least: int = 0) -> Rule:
     """Different names; a single one may stand without brackets."""
 
     def clean(value: Any) -> tuple[str, ...]:
-        found = tuple(_text(own) for own in ([value] if isinstance(value, str) else _list(value)))
-        if len(found) < least or len(set(found)) < len(found):
+        result = tuple(
+            _text(each) for each in ([value] if isinstance(value, str) else _list(value))
+        )
+        if len(result) < least or len(set(result)) < len(result):
             raise ValueError
-        return found
+        return result
 
     return Rule("be a list of different names" + (", not empty" if least else ""), clean)
 
@@ -65,10 +67,10 @@ def number(above: float = -math.inf, below: float = math.inf) -> Rule:
     """A finite number strictly between two."""
 
     def clean(value: Any) -> float:
-        found = _number(value)
-        if not above < found < below:
+        result = _number(value)
+        if not above < result < below:
             raise ValueError
-        return found
+        return result
 
     limits = [f"above {above:g}"] if above > -math.inf else []
     limits += [f"below {below:g}"] if below < math.inf else []
@@ -89,7 +91,7 @@ def dose() -> Rule:
 
     def clean(value: Any) -> float | tuple[float, ...]:
         if isinstance(value, list):
-            return tuple(_number(own) for own in _list(value))
+            return tuple(_number(each) for each in _list(value))
         return _number(value)
 
     return Rule("be a dose: a number, or a list of its components", clean)
@@ -100,12 +102,12 @@ def doses() -> Rule:
     one = dose()
 
     def clean(value: Any) -> tuple[Any, ...]:
-        found = tuple(one.clean(own) for own in _list(value))
-        if len(found) < 2 or len(set(found)) < len(found):
+        result = tuple(one.clean(each) for each in _list(value))
+        if len(result) < 2 or len(set(result)) < len(result):
             raise ValueError
-        if len({len(own) if isinstance(own, tuple) else 1 for own in found}) > 1:
+        if len({len(each) if isinstance(each, tuple) else 1 for each in result}) > 1:
             raise ValueError
-        return found
+        return result
 
     return Rule("be a list of at least two different doses, each a number or a list", clean)
 
@@ -114,7 +116,9 @@ def tables() -> Rule:
     """Settings of several things by name."""
 
     def clean(value: Any) -> dict[str, dict[str, Any]]:
-        if not isinstance(value, dict) or not all(isinstance(own, dict) for own in value.values()):
+        if not isinstance(value, dict) or not all(
+            isinstance(each, dict) for each in value.values()
+        ):
             raise ValueError
         return value
 

@@ -98,7 +98,7 @@ def run_demo(
         run_pipeline(config, watch=None if watch is None else watch(options))
         if done is not None:
             done(options, Told.read(config))
-    tiles = [own for options, config in configs.items() for own in _tiles(options, config)]
+    tiles = [each for options, config in configs.items() for each in _tiles(options, config)]
     return write_report(
         folder / REPORT,
         {NAMES[options]: config for options, config in configs.items()},

@@ -68,7 +68,7 @@ class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
         ]
         # What answers for units alone, without training rows and times: the same fit has the same
         # bytes in a file.
-        self.forests_ = tuple(own.forest_.forest for own in fits)
+        self.forests_ = tuple(fit.forest_.forest for fit in fits)
         regressor = HistGradientBoostingRegressor(
             learning_rate=0.05, max_leaf_nodes=8, max_iter=200, random_state=self.random_state
         )
@@ -90,7 +90,7 @@ class LinearDemand(CurveEffects, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         units = units_of(X, self.n_features_in_)
         table = dose_table(doses, len(units), n_components=self.n_components)
-        slopes = np.stack([own.predict(units)[:, 1] for own in self.forests_], axis=1)
+        slopes = np.stack([each.predict(units)[:, 1] for each in self.forests_], axis=1)
         away = table.table - self.mean_dose_
         lines = self.level_.predict(units)[:, None] + (away * slopes[:, None, :]).sum(axis=2)
         clipped: FloatArray = np.clip(lines, *self.range_)

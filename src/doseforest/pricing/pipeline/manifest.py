@@ -53,7 +53,7 @@ class Manifest:
             return cls(folder)
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            steps = {name: StepRecord(**own) for name, own in stored["steps"].items()}
+            steps = {name: StepRecord(**each) for name, each in stored["steps"].items()}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise PipelineError(
                 f"{path} is not a manifest of this version ({error}). Remove it, and the stages "
@@ -79,7 +79,7 @@ class Manifest:
             "format": FORMAT,
             "doseforest": doseforest.__version__,
             "python": platform.python_version(),
-            "steps": {name: asdict(own) for name, own in self.steps.items()},
+            "steps": {name: asdict(step) for name, step in self.steps.items()},
         }
         write_json(self.folder / FILE, plain, indent=1)
 
@@ -112,13 +112,13 @@ def settings_digest(settings: Mapping[str, Any]) -> str:
 @cache
 def versions() -> dict[str, str]:
     """Versions of what results depend on; in a clone, where one version has many, the sources."""
-    found = {package: installed(package) for package in PACKAGES}
-    found = {name: own for name, own in found.items() if own != "not installed"}
+    result = {package: installed(package) for package in PACKAGES}
+    result = {name: each for name, each in result.items() if each != "not installed"}
     if in_clone():
         skipped = {PACKAGE / name for name in BESIDE_RESULTS}
         files = [path for path in PACKAGE.rglob("*.py") if skipped.isdisjoint(path.parents)]
-        found["sources"] = digest_of_files([*files, *(CLONE / "cpp").iterdir()])
-    return found
+        result["sources"] = digest_of_files([*files, *(CLONE / "cpp").iterdir()])
+    return result
 
 
 def same_code(record: StepRecord) -> bool:

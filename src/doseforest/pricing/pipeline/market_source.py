@@ -65,8 +65,8 @@ def spread_cells(market: Marketplace, about: int) -> IntArray:
     (524, 24)
     """
     wished = market.n_cells / about
-    steps = [own for own in range(1, market.n_cells) if math.gcd(own, N_HOURS) == 1]
-    return np.arange(0, market.n_cells, min(steps, key=lambda own: abs(own - wished)))
+    steps = [each for each in range(1, market.n_cells) if math.gcd(each, N_HOURS) == 1]
+    return np.arange(0, market.n_cells, min(steps, key=lambda each: abs(each - wished)))
 
 
 def zone_hours(X: FloatArray) -> IntArray:
@@ -78,8 +78,8 @@ def zone_hours(X: FloatArray) -> IntArray:
     True
     """
     zones = Marketplace().city.zones
-    known = np.stack([getattr(zones, own.removeprefix("origin_")) for own in TRAITS], axis=1)
-    traits = X[:, [FEATURES.index(own) for own in TRAITS]]
+    known = np.stack([getattr(zones, trait.removeprefix("origin_")) for trait in TRAITS], axis=1)
+    traits = X[:, [FEATURES.index(trait) for trait in TRAITS]]
     distinct, place = np.unique(traits, axis=0, return_inverse=True)
     nearest = np.abs(distinct[:, None, :] - known[None]).sum(axis=2).argmin(axis=1)
     hours = X[:, FEATURES.index("hour")].astype(np.int64)
@@ -105,8 +105,8 @@ class MarketPolicy:
         """Discounts of views, (n_views,) or (n_views, 2)."""
         frame = view_frame(X)
         dose = self.policy.decide(frame[list(self.features)], frame).dose
-        found: FloatArray = Doses.of(dose).plain
-        return found
+        result: FloatArray = Doses.of(dose).plain
+        return result
 
     def paced(
         self, market: Marketplace, traffic: Traffic, budget: float

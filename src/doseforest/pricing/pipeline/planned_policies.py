@@ -76,5 +76,5 @@ def read_plan(name: str, config: PipelineConfig) -> dict[str, Any]:
 def read_selection(config: PipelineConfig) -> dict[str, Any]:
     """What the selection said."""
     text = (config.workspace / SELECTION).read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    result: dict[str, Any] = json.loads(text)
+    return result

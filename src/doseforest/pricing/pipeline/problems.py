@@ -46,5 +46,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     ' It has rows, path.'
     """
     names = list(known)
-    found = get_close_matches(name, names, n=1, cutoff=0.6)
-    return f" Did you mean {found[0]!r}?" if found else f" It has {', '.join(names)}."
+    result = get_close_matches(name, names, n=1, cutoff=0.6)
+    return f" Did you mean {result[0]!r}?" if result else f" It has {', '.join(names)}."

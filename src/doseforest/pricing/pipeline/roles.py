@@ -27,10 +27,10 @@ def feature_names(columns: list[str], config: PipelineConfig) -> list[str]:
     taken = {*roles(config).values(), *own.treatment, *own.exclude}
     if isinstance(config.optimise.price, str):
         taken.discard(config.optimise.price)  # known before the dose: a feature like others
-    found = [name for name in columns if name not in taken]
-    if not found:
+    result = [name for name in columns if name not in taken]
+    if not result:
         raise PipelineError("[columns] leaves no column that could be a feature.")
-    return found
+    return result
 
 
 def roles(config: PipelineConfig) -> dict[str, str]:

@@ -157,7 +157,9 @@ def _why_run(step: Step, manifest: Manifest, uncertain: set[str] | None = None) 
     for path in step.copies:
         if _digest(path) not in record.outputs.values():
             return f"{path} is missing or another file"
-    known = {name: own for past in manifest.steps.values() for name, own in past.outputs.items()}
+    known = {
+        name: output for past in manifest.steps.values() for name, output in past.outputs.items()
+    }
     for name in step.inputs:
         if name not in (uncertain or ()) and record.inputs.get(name) != known.get(name):
             return f"{name} changed"
@@ -171,7 +173,9 @@ def _run(step: Step, config: PipelineConfig, manifest: Manifest, reason: str) ->
     """Do a step and put its artifacts in their place."""
     _log(config.workspace, f"{step.name} starts: {reason}")
     manifest.drop([step.name])
-    known = {name: own for past in manifest.steps.values() for name, own in past.outputs.items()}
+    known = {
+        name: output for past in manifest.steps.values() for name, output in past.outputs.items()
+    }
     inputs = {name: known[name] for name in step.inputs}
     inputs |= {str(path): _digest(path) or "absent" for path in step.files}
     drafts = config.workspace / DRAFTS

@@ -94,7 +94,7 @@ def _session() -> Iterator[Any]:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    found = SparkContext._active_spark_context is not None  # another thread may have started it
+    result = SparkContext._active_spark_context is not None  # another thread may have started it
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         session = SparkSession.builder.appName("doseforest pipeline").getOrCreate()
@@ -103,5 +103,5 @@ def _session() -> Iterator[Any]:
     try:
         yield session
     finally:
-        if not found:
+        if not result:
             session.stop()

@@ -31,13 +31,13 @@ def cost_shares(frame: Any, config: PipelineConfig) -> list[float]:
     price = roles.amounts(frame, config.optimise.price)
     design = doses * (price * roles.outcome(frame, config))[:, None]
     paid = roles.amounts(frame, config.optimise.spent)
-    found = np.linalg.lstsq(design, paid, rcond=None)[0]
-    if not (found > 0).all():
+    result = np.linalg.lstsq(design, paid, rcond=None)[0]
+    if not (result > 0).all():
         raise PipelineError(
             "[optimise] spent must grow with price x dose x outcome. "
-            f"Got shares of {found.round(4).tolist()} instead."
+            f"Got shares of {result.round(4).tolist()} instead."
         )
-    return [float(own) for own in found]
+    return [float(each) for each in result]
 
 
 def spend_of_dose(frame: Any, config: PipelineConfig, shares: list[float]) -> float:
@@ -83,15 +83,15 @@ def held_out_spend(policy: DosePolicy, frame: Any, config: PipelineConfig) -> di
     worth = roles.amounts(frame, config.optimise.value)
     shares = choices[place] @ np.array(_component_shares(policy, choices.shape[1]))
     per_order = roles.amounts(frame, config.optimise.price) * shares
-    found: dict[str, Any] = {"rows": len(frame)}
+    result: dict[str, Any] = {"rows": len(frame)}
     for name, scale in (("value", worth), ("cost", per_order)):
         scores: FloatArray = scale * (predicted + residual)
-        found |= {
+        result |= {
             name: float(scores.mean()),
             f"{name} error": float(scores.std(ddof=1) / np.sqrt(len(scores))),
             f"predicted {name}": float((scale * predicted).mean()),
         }
-    return found
+    return result
 
 
 def _component_shares(policy: DosePolicy, width: int) -> list[float]:

@@ -154,7 +154,7 @@ def _fallback(deciders: Deciders, units: Sequence[ServedUnit], reason: str) -> S
 
 
 def _in_arms(made: Decisions, experiment: RunningExperiment, place: list[int]) -> ServedDecisions:
-    arms = [experiment.arms[own] for own in place]
+    arms = [experiment.arms[each] for each in place]
     versions: list[int | None] = [arm.served.version for arm in arms]
     return ServedDecisions(made, versions, [arm.name for arm in arms], experiment)
 

@@ -54,7 +54,7 @@ class LiveState:
             problems: list[str] = []
             activation, policy = self._policy(connection, problems)
             experiment = self._experiment(connection, problems)
-            keys = {own.id: own for own in list_keys(connection) if own.revoked_at is None}
+            keys = {key.id: key for key in list_keys(connection) if key.revoked_at is None}
             deciders = replace(self.current.deciders, policy=policy, experiment=experiment)
             problems += _fallback_problems(deciders)
             self.current = Live(deciders, keys, activation, tuple(problems))
@@ -77,11 +77,11 @@ class LiveState:
         self, connection: Connection, problems: list[str]
     ) -> tuple[Activation | None, ServedPolicy | None]:
         """The newest activation whose policy loads: that before it serves on until then."""
-        for own in history(connection):
+        for each in history(connection):
             try:
-                return own, self.load(connection, own.version)
+                return each, self.load(connection, each.version)
             except PolicyFileError as error:
-                problems.append(f"Policy {own.version} does not serve: {error}")
+                problems.append(f"Policy {each.version} does not serve: {error}")
                 serving = self.current
                 if serving.activation is not None:
                     return serving.activation, serving.deciders.policy
@@ -110,7 +110,7 @@ class LiveState:
         arms = () if deciders.experiment is None else deciders.experiment.arms
         used = [arm.served for arm in arms]
         used += [] if deciders.policy is None else [deciders.policy]
-        self._loaded = {own.version: own for own in used}
+        self._loaded = {each.version: each for each in used}
 
 
 def _fallback_problems(deciders: Deciders) -> list[str]:
@@ -128,8 +128,8 @@ def own_secret(database: Database, name: str) -> bytes:
     """A random secret of this database, made when it is first asked for."""
     wanted = select(secrets.c.value).where(secrets.c.name == name)
     with database.reading.connect() as connection:
-        found = connection.execute(wanted).scalar()
-    if found is None:
+        result = connection.execute(wanted).scalar()
+    if result is None:
         try:
             with database.writing.begin() as connection:
                 row = {"name": name, "value": random_source.token_hex(32)}
@@ -137,5 +137,5 @@ def own_secret(database: Database, name: str) -> bytes:
         except IntegrityError:  # another process was faster
             pass
         with database.reading.connect() as connection:
-            found = connection.execute(wanted).scalar_one()
-    return bytes.fromhex(found)
+            result = connection.execute(wanted).scalar_one()
+    return bytes.fromhex(result)

@@ -57,7 +57,7 @@ def dose_name(dose: Dose) -> str:
     ('0.5', 'express=0,premium=5')
     """
     if isinstance(dose, dict):
-        return ",".join(f"{name}={own:g}" for name, own in dose.items())
+        return ",".join(f"{name}={each:g}" for name, each in dose.items())
     return f"{dose:g}"
 
 
@@ -95,7 +95,7 @@ def checked_dose(given: Any, name: str) -> Dose:
         return float(given)
     several = isinstance(given, dict) and len(given) > 1
     if several and all(isinstance(key, str) and key and _is_number(given[key]) for key in given):
-        return {key: float(own) for key, own in given.items()}
+        return {key: float(each) for key, each in given.items()}
     raise ValueError(f"The {name!r} parameter must be {RULE}. Got {given!r} instead.")
 
 

@@ -85,11 +85,17 @@ class Settings:
 
 
 RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "rate": ("a finite number of at least 0", lambda own: isfinite(own) and own >= 0),
-    "max_units": ("a whole number from 1 to 100000", lambda own: own in range(1, 100_001)),
-    "max_body": ("a whole number of at least 1000", lambda own: own >= 1000 and own == int(own)),
-    "max_policy": ("a whole number of at least 1000", lambda own: own >= 1000 and own == int(own)),
-    "refresh": ("a number from 0.01 to 3600", lambda own: 0.01 <= own <= 3600),
-    "drain": ("a number from 0 to 3600", lambda own: 0 <= own <= 3600),
-    "workers": ("a whole number from 1 to 1000", lambda own: own in range(1, 1001)),
+    "rate": ("a finite number of at least 0", lambda value: isfinite(value) and value >= 0),
+    "max_units": ("a whole number from 1 to 100000", lambda value: value in range(1, 100_001)),
+    "max_body": (
+        "a whole number of at least 1000",
+        lambda value: value >= 1000 and value == int(value),
+    ),
+    "max_policy": (
+        "a whole number of at least 1000",
+        lambda value: value >= 1000 and value == int(value),
+    ),
+    "refresh": ("a number from 0.01 to 3600", lambda value: 0.01 <= value <= 3600),
+    "drain": ("a number from 0 to 3600", lambda value: 0 <= value <= 3600),
+    "workers": ("a whole number from 1 to 1000", lambda value: value in range(1, 1001)),
 }

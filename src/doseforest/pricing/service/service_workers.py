@@ -59,16 +59,16 @@ class Workers:
         code = 0
         while self._processes or (self._due and not self._stopping.is_set()):
             self._start_due()
-            wait([own.sentinel for own in self._processes], timeout=GLANCE_SECONDS)
+            wait([process.sentinel for process in self._processes], timeout=GLANCE_SECONDS)
             if self._door_closes is not None and time.monotonic() >= self._door_closes:
                 self._close_door()
             self._listen()
-            for own in [own for own in self._processes if not own.is_alive()]:
-                self._processes.remove(own)
+            for each in [process for process in self._processes if not process.is_alive()]:
+                self._processes.remove(each)
                 if self._stopping.is_set():
                     continue
-                log("worker ended", logging.ERROR, process=own.pid, code=own.exitcode)
-                if own.exitcode == CANNOT_START and not self._served:
+                log("worker ended", logging.ERROR, process=each.pid, code=each.exitcode)
+                if each.exitcode == CANNOT_START and not self._served:
                     code = CANNOT_START
                     self._stop()
                 else:
@@ -104,8 +104,8 @@ class Workers:
         if not self._stopping.is_set():
             self._door_closes = time.monotonic() + self._drain
         self._stopping.set()
-        for own in self._processes:
-            own.terminate()
+        for process in self._processes:
+            process.terminate()
 
 
 def _watched(work: Work, told: Connection) -> None:

@@ -57,7 +57,7 @@ class Balance:
         array of shape (n_covariates, 2)
             The sizes.
         """
-        return np.stack([np.abs(own).max(axis=1) for own in (self.before, self.after)], axis=1)
+        return np.stack([np.abs(each).max(axis=1) for each in (self.before, self.after)], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class BalanceColumns:
     ) -> Balance:
         """Balance from the sums without treatment weights and with them."""
         measure = _differences if standardised else _correlations
-        own = (measure(before, sums) for sums in (before, after))
-        return Balance(self.names, tuple(targets), standardised, *own)
+        measured = (measure(before, sums) for sums in (before, after))
+        return Balance(self.names, tuple(targets), standardised, *measured)
 
 
 def column_sums(X: FloatArray, weights: FloatArray) -> Sums:
@@ -192,11 +192,11 @@ def _balance(
     labels: Sequence[str] | None,
     standardised: bool,
 ) -> Balance:
-    own = np.ones(len(X)) if weights is None else weights
+    row_weights = np.ones(len(X)) if weights is None else weights
     named = list(labels or (feature_label(None, place) for place in range(X.shape[1])))
-    columns = BalanceColumns.of_sums(column_sums(X, own), named)
+    columns = BalanceColumns.of_sums(column_sums(X, row_weights), named)
     table = np.column_stack(list(targets.values()))
-    before, after = (columns.sums(X, table, own * factor) for factor in (1.0, r))
+    before, after = (columns.sums(X, table, row_weights * factor) for factor in (1.0, r))
     return columns.balance(tuple(targets), standardised, before, after)
 
 

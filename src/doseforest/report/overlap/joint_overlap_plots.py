@@ -29,8 +29,8 @@ def _heat_map(report: OverlapReport, cells: DoseCells, ax: Any | None) -> Any:
     ax = plain_axes(ax, (6.4, 4.8))
     shares = cells.filled(report.supported)
     shades = ax.imshow(shares.T, cmap="viridis", vmin=0, vmax=1, origin="lower", aspect="auto")
-    ax.set_xticks(np.arange(len(cells.first)), [f"{own:.2g}" for own in cells.first])
-    ax.set_yticks(np.arange(len(cells.second)), [f"{own:.2g}" for own in cells.second])
+    ax.set_xticks(np.arange(len(cells.first)), [f"{each:.2g}" for each in cells.first])
+    ax.set_yticks(np.arange(len(cells.second)), [f"{each:.2g}" for each in cells.second])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     if max(shares.shape) <= MOST_TEXT:

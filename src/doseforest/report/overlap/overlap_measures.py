@@ -25,8 +25,10 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray | None = None) ->
     if weights is None:
         return np.asarray(np.quantile(values, QUANTILES, axis=0))
     kept = weights > 0
-    own = np.quantile(values[kept], QUANTILES, axis=0, weights=weights[kept], method="inverted_cdf")
-    return np.asarray(own)
+    quantiles = np.quantile(
+        values[kept], QUANTILES, axis=0, weights=weights[kept], method="inverted_cdf"
+    )
+    return np.asarray(quantiles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

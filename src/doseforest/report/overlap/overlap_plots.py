@@ -60,16 +60,16 @@ def plot_overlap(report: OverlapReport, *, ax: Any | None = None) -> Any:
         (rows_ax, report.weighted_sample, RED, ":", "D", "the same, weighted"),
     )
     handles = []
-    for own, values, colour, style, marker, name in series:
+    for each, values, colour, style, marker, name in series:
         shared = {"color": colour, "label": name}
         drawn = None
         if len(line):
-            (drawn,) = own.plot(
+            (drawn,) = each.plot(
                 report.doses[line], values[line], style, linewidth=2, zorder=3, **shared
             )
         if len(alone):
             hollow = {"markerfacecolor": "white"} if style == ":" else {}
-            (dots,) = own.plot(
+            (dots,) = each.plot(
                 report.doses[alone],
                 values[alone],
                 marker,
@@ -165,11 +165,11 @@ def plot_room(report: OverlapReport, *, ax: Any | None = None) -> Any:
     ratios = np.reshape(report.variance_ratios, (len(report.variance_ratios), -1))
     edges = np.linspace(0, max(1.0, float(np.nanmax(ratios))), BINS + 1)
     several = ratios.shape[1] > 1
-    for name, own, colour in zip(report.components, ratios.T, (GREEN, ORANGE, BLUE), strict=False):
-        known = np.isfinite(own)
+    for name, each, colour in zip(report.components, ratios.T, (GREEN, ORANGE, BLUE), strict=False):
+        known = np.isfinite(each)
         weights = None if report.sample_weights is None else report.sample_weights[known]
         style = {"alpha": 0.5, "label": name} if several else {"alpha": 0.85}
-        ax.hist(own[known], bins=edges, weights=weights, color=colour, **style)
+        ax.hist(each[known], bins=edges, weights=weights, color=colour, **style)
     if several:
         ax.legend(frameon=False, fontsize="small")
     ax.axvspan(0, report.weak_below, color=RED, alpha=0.18, linewidth=0)

@@ -96,11 +96,11 @@ def _cell_lines(report: OverlapReport, cells: DoseCells) -> list[str]:
     ):
         table = cells.filled(values)
         rows = [
-            [f"{start:.3g}", *("" if np.isnan(own) else f"{own:{form}}" for own in line)]
+            [f"{start:.3g}", *("" if np.isnan(each) else f"{each:{form}}" for each in line)]
             for start, line in zip(cells.first, table, strict=True)
         ]
         header = [f"{title}: {first} down, {second} across"]
-        lines += [*header, *text_table(["", *(f"{own:.3g}" for own in cells.second)], rows), ""]
+        lines += [*header, *text_table(["", *(f"{each:.3g}" for each in cells.second)], rows), ""]
     return lines[:-1]
 
 
@@ -113,11 +113,11 @@ def _weight_lines(report: OverlapReport) -> list[str]:
     rows = [
         [
             name,
-            f"{own.effective_sample:,.0f}",
-            f"{own.largest:.3g}",
-            *(f"{own.quantiles[QUANTILES.index(share)]:.2g}" for share in (0.01, 0.5, 0.99)),
+            f"{each.effective_sample:,.0f}",
+            f"{each.largest:.3g}",
+            *(f"{each.quantiles[QUANTILES.index(share)]:.2g}" for share in (0.01, 0.5, 0.99)),
         ]
-        for name, own in spreads
+        for name, each in spreads
     ]
     header = [
         f"weights {report.weights_name!r}",

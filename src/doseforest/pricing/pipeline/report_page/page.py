@@ -55,9 +55,9 @@ def page(
 ) -> str:
     """The whole page as HTML."""
     body = "".join(
-        f'<h2>{escape(own.title)}</h2><p class="note">{escape(own.lead)}</p>'
-        f'<div class="cards">{"".join(own.cards)}</div>'
-        for own in sections
+        f'<h2>{escape(section.title)}</h2><p class="note">{escape(section.lead)}</p>'
+        f'<div class="cards">{"".join(section.cards)}</div>'
+        for section in sections
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -86,10 +86,10 @@ def html_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], chosen: int | None = None
 ) -> str:
     """A table; one of its rows may stand out."""
-    head = "".join(f"<th>{escape(own)}</th>" for own in header)
+    head = "".join(f"<th>{escape(each)}</th>" for each in header)
     lines = "".join(
         f"<tr{' class=chosen' if place == chosen else ''}>"
-        + "".join(f"<td>{escape(own)}</td>" for own in row)
+        + "".join(f"<td>{escape(each)}</td>" for each in row)
         + "</tr>"
         for place, row in enumerate(rows)
     )

@@ -66,22 +66,22 @@ class Told:
 def section_of(config: PipelineConfig, title: str) -> PageSection:
     """All cards of a workspace."""
     told = Told.read(config)
-    found = told.collected
+    result = told.collected
     lead = (
-        f"{found['training rows']:,} rows trained {len(config.train.models)} models, "
-        f"{found['held-out rows']:,} others judged them; {TITLES[told.selected]} decides, planned "
-        f"for {found['units to plan for']:,} units."
+        f"{result['training rows']:,} rows trained {len(config.train.models)} models, "
+        f"{result['held-out rows']:,} others judged them; {TITLES[told.selected]} decides, planned "
+        f"for {result['units to plan for']:,} units."
     )
     cards = [_qini_table(told), _qini_curves(told), _curves(told), _path(told), *_dose_maps(told)]
     if told.result is not None:
         cards += [_test_chart(told.result), _test_table(told.result)]
-    return PageSection(title, lead, [own for own in cards if own])
+    return PageSection(title, lead, [each for each in cards if each])
 
 
 def qini_rows(selection: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The Qini table: a column for each dose, scores times 1,000."""
     qini = selection["qini"]
-    names = [dose_name(own, are_shares(qini["doses"])) for own in qini["doses"]]
+    names = [dose_name(each, are_shares(qini["doses"])) for each in qini["doses"]]
     header = ["Qini score x 1000", *names, "mean", "95 %"]
     rows = []
     for name, scores in qini["scores"].items():
@@ -90,7 +90,7 @@ def qini_rows(selection: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 TITLES[name],
-                *(f"{1000 * own['value']:.1f}" for own in scores),
+                *(f"{1000 * each['value']:.1f}" for each in scores),
                 f"{1000 * mean['value']:.1f}",
                 f"{1000 * low:.1f} to {1000 * high:.1f}",
             ]
@@ -111,8 +111,8 @@ def dose_name(dose: Any, share: bool = True) -> str:
     """
     parts = dose if isinstance(dose, list) else [dose]
     if share:
-        return "+".join(f"{100 * own:g}" for own in parts) + " %"
-    return "+".join(f"{own:g}" for own in parts)
+        return "+".join(f"{100 * part:g}" for part in parts) + " %"
+    return "+".join(f"{part:g}" for part in parts)
 
 
 def plain_dose_name(dose: Any) -> str:
@@ -122,7 +122,7 @@ def plain_dose_name(dose: Any) -> str:
     ('0.12', '0.12:0')
     """
     parts = dose if isinstance(dose, list | tuple) else [dose]
-    return ":".join(f"{own:g}" for own in parts)
+    return ":".join(f"{part:g}" for part in parts)
 
 
 def _qini_table(told: Told) -> str:
@@ -135,7 +135,7 @@ def _qini_table(told: Told) -> str:
 
 def _qini_curves(told: Told) -> str:
     qini = told.selection["qini"]
-    series = {TITLES[name]: (qini["shares"], own) for name, own in qini["curves"].items()}
+    series = {TITLES[name]: (qini["shares"], each) for name, each in qini["curves"].items()}
     chart = line_chart(
         series,
         x_label=f"share of {told.unit}s who get the dose, best first",
@@ -155,8 +155,8 @@ def _curves(told: Told) -> str:
     if doses.ndim == 2:
         return ""
     series = {
-        name: (doses.tolist(), [value - own[0] for value in own])
-        for name, own in zip(FIFTHS, plan["curves"], strict=True)
+        name: (doses.tolist(), [value - each[0] for value in each])
+        for name, each in zip(FIFTHS, plan["curves"], strict=True)
     }
     chart = line_chart(
         series,
@@ -218,11 +218,11 @@ def _dose_maps(told: Told) -> list[str]:
 
 def _test_chart(result: dict[str, Any]) -> str:
     shown = {
-        name: (own["relative interval"][0], own["relative"], own["relative interval"][1])
-        for name, own in result["results"].items()
-        if own["control"]
+        name: (each["relative interval"][0], each["relative"], each["relative interval"][1])
+        for name, each in result["results"].items()
+        if each["control"]
     }
-    truths = {name: own["relative"] for name, own in result.get("truth", {}).items()}
+    truths = {name: each["relative"] for name, each in result.get("truth", {}).items()}
     title = f"A/B test: {result['treatment']} against {result['control']}"
     note = "Relative increments with 95 % intervals"
     note += "; black: the simulator's truth." if truths else "."
@@ -232,16 +232,16 @@ def _test_chart(result: dict[str, Any]) -> str:
 def _test_table(result: dict[str, Any]) -> str:
     header = ["metric", result["control"], result["treatment"], "increment", "95 %", "p"]
     rows = []
-    for name, own in result["results"].items():
-        low, high = own["relative interval"]
+    for name, each in result["results"].items():
+        low, high = each["relative interval"]
         rows.append(
             [
                 name,
-                f"{own['control']:.4g}",
-                f"{own['treatment']:.4g}",
-                f"{own['relative']:+.2%}",
+                f"{each['control']:.4g}",
+                f"{each['treatment']:.4g}",
+                f"{each['relative']:+.2%}",
                 f"{low:+.2%} to {high:+.2%}",
-                f"{own['p_value']:.2g}",
+                f"{each['p_value']:.2g}",
             ]
         )
     note = str(result["sample ratio"])

@@ -48,16 +48,16 @@ def line_chart(
     percent : bool
         Whether the numbers along x are shares.
     """
-    xs = [own for x, _ in series.values() for own in x]
-    ys = [own for _, y in series.values() for own in y] + [0.0]
+    xs = [each for x, _ in series.values() for each in x]
+    ys = [each for _, y in series.values() for each in y] + [0.0]
     x_scale = Scale(min(xs), max(xs), LEFT, WIDTH - RIGHT)
     ticks = nice_ticks(min(ys), max(ys))
     y_scale = Scale(ticks[0], ticks[-1], HEIGHT - BOTTOM, TOP)
     parts = _grid(ticks, y_scale)
-    x_ticks = [own for own in nice_ticks(min(xs), max(xs)) if min(xs) <= own <= max(xs) + 1e-12]
+    x_ticks = [tick for tick in nice_ticks(min(xs), max(xs)) if min(xs) <= tick <= max(xs) + 1e-12]
     parts += [
-        _text(x_scale(own), HEIGHT - BOTTOM + 16, _number(own, percent), "middle")
-        for own in x_ticks
+        _text(x_scale(tick), HEIGHT - BOTTOM + 16, _number(tick, percent), "middle")
+        for tick in x_ticks
     ]
     for name, place in (marks or {}).items():
         at = x_scale(place)
@@ -88,15 +88,15 @@ def interval_chart(
 ) -> str:
     """Shares with intervals from top to bottom, black marks for what is known to be true."""
     known = truths or {}
-    ends = [own for row in rows.values() for own in row] + [*known.values(), 0.0]
+    ends = [each for row in rows.values() for each in row] + [*known.values(), 0.0]
     ticks = nice_ticks(min(ends), max(ends))
     scale = Scale(ticks[0], ticks[-1], 112, WIDTH - RIGHT - 8)
     height = 46 + 44 * len(rows)
     parts = [
-        f'<line x1="{scale(own)}" x2="{scale(own)}" y1="6" y2="{height - 28}" '
-        f'stroke="{INK if own == 0 else PALE}"/>'
-        f"{_text(scale(own), height - 10, _number(own, True), 'middle')}"
-        for own in ticks
+        f'<line x1="{scale(tick)}" x2="{scale(tick)}" y1="6" y2="{height - 28}" '
+        f'stroke="{INK if tick == 0 else PALE}"/>'
+        f"{_text(scale(tick), height - 10, _number(tick, True), 'middle')}"
+        for tick in ticks
     ]
     for place, (name, (low, middle, high)) in enumerate(rows.items()):
         y = 32 + 44 * place
@@ -160,17 +160,17 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
         high = low + 1.0
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(own * power for own in (1, 2, 5, 10) if own * power >= raw * 0.999)
+    step = next(each * power for each in (1, 2, 5, 10) if each * power >= raw * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(place * step, 12) for place in range(first, last + 1)]
 
 
 def _grid(ticks: Sequence[float], scale: Scale) -> list[str]:
     return [
-        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{scale(own)}" y2="{scale(own)}" '
-        f'stroke="{GREY if own == 0 else PALE}"/>'
-        f"{_text(LEFT - 6, scale(own) + 4, _number(own), 'end')}"
-        for own in ticks
+        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{scale(tick)}" y2="{scale(tick)}" '
+        f'stroke="{GREY if tick == 0 else PALE}"/>'
+        f"{_text(LEFT - 6, scale(tick) + 4, _number(tick), 'end')}"
+        for tick in ticks
     ]
 
 
@@ -200,7 +200,7 @@ def _shade(share: float) -> str:
     share = min(max(share, 0.0), 1.0)
     light, dark = (240, 246, 250), (0, 88, 146)
     mixed = (round(a + share * (b - a)) for a, b in zip(light, dark, strict=True))
-    return "#" + "".join(f"{own:02x}" for own in mixed)
+    return "#" + "".join(f"{each:02x}" for each in mixed)
 
 
 def _number(value: float, percent: bool = False) -> str:

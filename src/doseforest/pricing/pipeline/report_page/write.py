@@ -35,12 +35,12 @@ def write_report(
 
 def plain_tiles(pipelines: Mapping[str, PipelineConfig]) -> list[str]:
     """What the test of each pipeline found, or what its plan promises."""
-    found = []
+    result = []
     for name, config in pipelines.items():
         told = Told.read(config)
         if told.result is None:
             gain = told.plans[told.selected]["predicted gain"]
-            found.append(tile(f"{gain:+.3g}", f"{name}: promised gain per unit"))
+            result.append(tile(f"{gain:+.3g}", f"{name}: promised gain per unit"))
             continue
         main = told.result["results"][told.result["main"]]
         low, high = main["relative interval"]
@@ -48,5 +48,5 @@ def plain_tiles(pipelines: Mapping[str, PipelineConfig]) -> list[str]:
             f"{name}: {told.result['main']}, {told.result['treatment']} against "
             f"{told.result['control']}, 95 % interval {low:+.1%} to {high:+.1%}"
         )
-        found.append(tile(f"{main['relative']:+.1%}", about))
-    return found
+        result.append(tile(f"{main['relative']:+.1%}", about))
+    return result

@@ -71,7 +71,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
         estimates = {name: judge(model) for name, model in models.items()}
     verdict = decide(estimates, metric, own.level, len(frame))
     selected = verdict.winner or (verdict.best if own.tie == "best" else own.tie)
-    found = {
+    result = {
         "selected": selected,
         "metric": own.metric,
         "metric name": metric.name,
@@ -83,7 +83,7 @@ def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
         "differences": _differences(estimates, verdict),
         "qini": _qini(table),
     }
-    write_json(drafts / Path(SELECTION).name, found, indent=1)
+    write_json(drafts / Path(SELECTION).name, result, indent=1)
     return {"selected": selected, "reason": verdict.reason}
 
 
@@ -112,7 +112,9 @@ def _differences(
     """Of the best to all others, paired."""
     best = estimates[verdict.best]
     return {
-        name: _plain(best.minus(own)) for name, own in estimates.items() if name != verdict.best
+        name: _plain(best.minus(estimate))
+        for name, estimate in estimates.items()
+        if name != verdict.best
     }
 
 
@@ -121,16 +123,17 @@ def _qini(table: QiniTable) -> dict[str, Any]:
     best = table.models.index(table.best)
     place = int(np.argmax(table.scores[best]))
     shares = np.linspace(0.0, 1.0, CURVE_POINTS)
-    curves = {name: own[place] for name, own in table.curves.items()}
+    curves = {name: curve[place] for name, curve in table.curves.items()}
     return {
         "doses": np.asarray(table.doses).tolist(),
         "scores": {
-            name: [_plain(curve.estimate) for curve in own] for name, own in table.curves.items()
+            name: [_plain(curve.estimate) for curve in each] for name, each in table.curves.items()
         },
         "means": {name: _plain(table.mean(name)) for name in table.models},
         "curve dose": np.asarray(table.doses[place]).tolist(),
         "shares": shares.tolist(),
         "curves": {
-            name: np.interp(shares, own.shares, own.gain).tolist() for name, own in curves.items()
+            name: np.interp(shares, curve.shares, curve.gain).tolist()
+            for name, curve in curves.items()
         },
     }

@@ -31,9 +31,9 @@ PACING_USE = 3  # of the seed
 
 def run(step: Step, config: PipelineConfig, drafts: Path) -> dict[str, Any]:
     """Write what the test found."""
-    found = TRIALS[config.test.kind](config)
-    write_json(drafts / Path(RESULT).name, found, indent=1)
-    orders = found["results"][found["main"]]
+    result = TRIALS[config.test.kind](config)
+    write_json(drafts / Path(RESULT).name, result, indent=1)
+    orders = result["results"][result["main"]]
     return {"relative": orders["relative"], "interval": orders["relative interval"]}
 
 
@@ -126,13 +126,13 @@ def _extra_orders(market: Any, test: MarketTest, own: TrialSection, seed: int) -
     views = {"days": _test_days(own), "cells": test.cells, "seed": seed_of(seed, TEST_USE)}
     traffic = market.draw_traffic(**views)
     nothing = float(market.expected(traffic, 0.0).orders.sum()) / (len(test.cells) * own.days)
-    truth, found = test.true_increment, test.orders.increment
+    truth, result = test.true_increment, test.orders.increment
     brought = truth.control - nothing
     return {
         "without discounts": nothing,
         "brought by control": brought,
-        "relative": found.absolute / brought,
-        "relative interval": [end / brought for end in found.interval()],
+        "relative": result.absolute / brought,
+        "relative interval": [end / brought for end in result.interval()],
         "truth": truth.absolute / brought,
     }
 

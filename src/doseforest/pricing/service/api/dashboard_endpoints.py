@@ -89,7 +89,7 @@ async def _read(request: Request, find: Any) -> dict[str, Any]:
     def read() -> dict[str, Any]:
         with service_of(request).database.reading.connect() as connection:
             own: Connection = connection
-            found: dict[str, Any] = find(own)
-            return found
+            result: dict[str, Any] = find(own)
+            return result
 
     return await asyncio.to_thread(read)

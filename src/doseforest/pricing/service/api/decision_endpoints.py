@@ -75,7 +75,7 @@ async def curves(request: Request, batch: Batch) -> Response:
     served = service.live.current.deciders.policy
     if served is None:
         raise ServiceError(409, "no_policy", "No policy is active.")
-    units = [ServedUnit(own.unit, own.unit, own.features) for own in batch.units]
+    units = [ServedUnit(unit.unit, unit.unit, unit.features) for unit in batch.units]
     loop = asyncio.get_running_loop()
     try:
         response, lacking = await loop.run_in_executor(service.deciding, served.curves, units)
@@ -83,8 +83,8 @@ async def curves(request: Request, batch: Batch) -> Response:
         log_error("no curves", error, request_id=request.scope["request_id"])
         raise ServiceError(409, "no_curves", "The active policy has no curves.") from error
     answers = [
-        {"unit": own.unit, "response": None if lacks else row}
-        for own, row, lacks in zip(units, response.tolist(), lacking, strict=True)
+        {"unit": unit.unit, "response": None if lacks else row}
+        for unit, row, lacks in zip(units, response.tolist(), lacking, strict=True)
     ]
     return json_response(
         to_json({"policy_version": served.version, "doses": served.named_doses, "curves": answers})

@@ -110,7 +110,8 @@ def _place(parts: tuple[Any, ...], kind: str) -> str:
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     broken = [
-        f"{_place(own['loc'], own['type']) or 'body'}: {own['msg']}" for own in error.errors()[:5]
+        f"{_place(each['loc'], each['type']) or 'body'}: {each['msg']}"
+        for each in error.errors()[:5]
     ]
     text = "; ".join(broken).encode("utf-8", "replace").decode()
     return answer(request, ServiceError(422, "invalid_request", text[:1000]))

@@ -35,8 +35,8 @@ Metric = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{1,40}$")]
 @reading.get("/experiments", response_model=ExperimentsAnswer)
 async def experiments(request: Request) -> ExperimentsAnswer:
     """All experiments."""
-    found = await _read(service_of(request), experiment_catalog.list_experiments)
-    return ExperimentsAnswer(experiments=[experiment_answer(own) for own in found])
+    result = await _read(service_of(request), experiment_catalog.list_experiments)
+    return ExperimentsAnswer(experiments=[experiment_answer(each) for each in result])
 
 
 @router.post(
@@ -56,11 +56,11 @@ async def start(request: Request, sent: ExperimentRequest) -> ExperimentAnswer:
 
     await _read(service, check_files)
     experiment_id = await _changed(
-        service, lambda own: experiment_catalog.start_experiment(own, sent.name, arms)
+        service, lambda value: experiment_catalog.start_experiment(value, sent.name, arms)
     )
     log("experiment started", experiment=experiment_id)
     return experiment_answer(
-        await _read(service, lambda own: experiment_catalog.find_experiment(own, experiment_id))
+        await _read(service, lambda value: experiment_catalog.find_experiment(value, experiment_id))
     )
 
 
@@ -72,10 +72,10 @@ async def start(request: Request, sent: ExperimentRequest) -> ExperimentAnswer:
 async def stop(request: Request, experiment_id: ExperimentId) -> ExperimentAnswer:
     """Stop an experiment; the active policy decides on everybody again."""
     service = service_of(request)
-    await _changed(service, lambda own: experiment_catalog.stop_experiment(own, experiment_id))
+    await _changed(service, lambda value: experiment_catalog.stop_experiment(value, experiment_id))
     log("experiment stopped", experiment=experiment_id)
     return experiment_answer(
-        await _read(service, lambda own: experiment_catalog.find_experiment(own, experiment_id))
+        await _read(service, lambda value: experiment_catalog.find_experiment(value, experiment_id))
     )
 
 
@@ -116,11 +116,11 @@ async def _read(service: Service, find: Callable[[Connection], Found]) -> Found:
 async def _changed(service: Service, change: Callable[[Connection], Found]) -> Found:
     """Write a change, then serve it."""
     try:
-        found = await written(service.writer.run(change))
+        result = await written(service.writer.run(change))
     except experiment_catalog.UnknownExperimentError as error:
         raise ServiceError(404, "not_found", str(error)) from error
     except experiment_catalog.ExperimentError as error:
         raise ServiceError(409, "refused_experiment", str(error)) from error
     await asyncio.to_thread(service.live.refresh)
     service.note()
-    return found
+    return result

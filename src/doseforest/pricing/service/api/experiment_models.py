@@ -110,20 +110,20 @@ def result_answer(
     cost_metric: str | None,
 ) -> ResultAnswer:
     """The result of an experiment as it is answered."""
-    found = experiment_result(connection, own, metric, cost_metric)
-    ratio = found.sample_ratio
+    result = experiment_result(connection, own, metric, cost_metric)
+    ratio = result.sample_ratio
     return ResultAnswer(
         experiment=experiment_answer(own),
         metric=metric,
-        cells=found.cells,
-        decisions=found.decisions,
-        with_outcome=found.with_outcome,
-        mixed_cells=found.mixed_cells,
+        cells=result.cells,
+        decisions=result.decisions,
+        with_outcome=result.with_outcome,
+        mixed_cells=result.mixed_cells,
         sample_ratio=None
         if ratio is None
         else RatioAnswer(holds=ratio.holds, p_value=ratio.p_value, text=str(ratio)),
-        comparisons=[_comparison(one) for one in found.comparisons],
-        problems=found.problems,
+        comparisons=[_comparison(one) for one in result.comparisons],
+        problems=result.problems,
     )
 
 

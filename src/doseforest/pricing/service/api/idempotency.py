@@ -64,8 +64,8 @@ async def answered_once(
 async def _first_or_again(
     service: Service, own: Token, make: Callable[[], Awaitable[Made]]
 ) -> Response:
-    found = await asyncio.to_thread(_stored_answer, service, own)
-    if found is None:
+    result = await asyncio.to_thread(_stored_answer, service, own)
+    if result is None:
         body, inserts, stored = await make()
         row = {
             "key_id": own.key_id,
@@ -77,14 +77,14 @@ async def _first_or_again(
         try:
             await written(service.writer.insert([(INSERT_ANSWER, [row]), *inserts]))
         except IntegrityError:
-            found = await asyncio.to_thread(_stored_answer, service, own)
-            if found is None:  # it was something else
+            result = await asyncio.to_thread(_stored_answer, service, own)
+            if result is None:  # it was something else
                 raise
         else:
             stored()
             return json_response(body)
     service.metrics.replays.inc()
-    return json_response(found, {"Idempotency-Replayed": "true"})
+    return json_response(result, {"Idempotency-Replayed": "true"})
 
 
 def _stored_answer(service: Service, own: Token) -> bytes | None:

@@ -65,7 +65,7 @@ async def report_outcomes(request: Request, batch: OutcomeBatch) -> OutcomesAnsw
     service = service_of(request)
     note(request, outcomes=len(batch.outcomes))
     at = now()
-    newest = {(own.decision_id, own.metric): own.value for own in batch.outcomes}
+    newest = {(outcome.decision_id, outcome.metric): outcome.value for outcome in batch.outcomes}
     rows = [
         {"decision_id": decision_id, "metric": metric, "value": value, "at": at}
         for (decision_id, metric), value in newest.items()

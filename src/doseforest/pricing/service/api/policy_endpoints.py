@@ -69,10 +69,10 @@ async def policies(request: Request) -> PoliciesAnswer:
     """All published policies."""
     service = service_of(request)
     live = service.live.current
-    found = await asyncio.to_thread(_read, service, policy_catalog.list_policies)
+    result = await asyncio.to_thread(_read, service, policy_catalog.list_policies)
     active = None if live.activation is None else live.activation.version
     return PoliciesAnswer(
-        policies=[_answer(own, active) for own in found], problems=list(live.problems)
+        policies=[_answer(each, active) for each in result], problems=list(live.problems)
     )
 
 
@@ -95,11 +95,11 @@ async def publish(
         )
     )
     log("published", version=version, sha256=described["sha256"], key=by)
-    found = await asyncio.to_thread(
+    result = await asyncio.to_thread(
         _read, service, lambda connection: policy_catalog.find_policy(connection, version)
     )
     live = service.live.current
-    return _answer(found, None if live.activation is None else live.activation.version)
+    return _answer(result, None if live.activation is None else live.activation.version)
 
 
 @router.post(

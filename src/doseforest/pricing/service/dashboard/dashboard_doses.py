@@ -22,13 +22,13 @@ def dose_shares(connection: Connection, recent: Any) -> dict[str, Any]:
     rows = connection.execute(
         select(own.dose, own.doses, func.count()).where(recent).group_by(own.dose, own.doses)
     )
-    found: list[tuple[Dose, int]] = [
+    result: list[tuple[Dose, int]] = [
         (dose if doses is None else json.loads(doses), count) for dose, doses, count in rows
     ]
-    kinds: set[Components] = {components_of(dose) for dose, _ in found} - {None}
+    kinds: set[Components] = {components_of(dose) for dose, _ in result} - {None}
     names = kinds.pop() if len(kinds) == 1 else None
     shown = [
-        {"name": _text(dose, names), "count": count} for dose, count in sorted(found, key=_place)
+        {"name": _text(dose, names), "count": count} for dose, count in sorted(result, key=_place)
     ]
     return {"doses": _largest(shown), "components": list(names or ())}
 
@@ -51,7 +51,7 @@ def _largest(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return shown
     largest = sorted(range(len(shown)), key=lambda place: -shown[place]["count"])[:MOST_DOSES]
     kept = [shown[place] for place in sorted(largest)]
-    rest = sum(own["count"] for own in shown) - sum(own["count"] for own in kept)
+    rest = sum(each["count"] for each in shown) - sum(each["count"] for each in kept)
     return [*kept, {"name": "others", "count": rest}]
 
 

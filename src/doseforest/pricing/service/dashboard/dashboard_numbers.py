@@ -46,15 +46,15 @@ def overview(connection: Connection, hours: int) -> dict[str, Any]:
         .group_by("start")
         .order_by("start")
     )
-    found = {int(start): (int(n), float(cost), int(back)) for start, n, cost, back in rows}
+    result = {int(start): (int(n), float(cost), int(back)) for start, n, cost, back in rows}
     starts = [since + k * width for k in range(BARS)]
     none = (0, 0.0, 0)
     return {
         "hours": hours,
         "starts": starts,
-        "decisions": [found.get(start, none)[0] for start in starts],
-        "spend": [found.get(start, none)[1] for start in starts],
-        "fallbacks": [found.get(start, none)[2] for start in starts],
+        "decisions": [result.get(start, none)[0] for start in starts],
+        "spend": [result.get(start, none)[1] for start in starts],
+        "fallbacks": [result.get(start, none)[2] for start in starts],
         **dose_shares(connection, recent),
         "reasons": _counts(connection, decisions.c.reason, recent),
         "support": _support(connection, recent),
@@ -69,10 +69,10 @@ def _counts(connection: Connection, column: Any, recent: Any) -> list[dict[str, 
 
 
 def _support(connection: Connection, recent: Any) -> dict[str, int]:
-    found = connection.execute(
+    result = connection.execute(
         select(decisions.c.supported, func.count()).where(recent).group_by(decisions.c.supported)
     )
-    rows: dict[bool | None, int] = {row[0]: row[1] for row in found}
+    rows: dict[bool | None, int] = {row[0]: row[1] for row in result}
     return {
         "supported": int(rows.get(True, 0)),
         "unsupported": int(rows.get(False, 0)),
@@ -108,7 +108,7 @@ def feature_drift(connection: Connection, version: int) -> dict[str, Any]:
     rows = some_features(connection, version, newest=True, count=count)
     answer: dict[str, Any] = {"reference": reference, "rows": len(rows), "features": []}
     if len(rows) >= LEAST_FOR_DRIFT:
-        asked = {name: own for name, own in profile.items() if name in policy.features}
+        asked = {name: each for name, each in profile.items() if name in policy.features}
         answer["features"] = [
             {"name": name, "index": index, "verdict": verdict(index)}
             for name, index in drift(asked, rows).items()
@@ -147,11 +147,11 @@ def segment_curves(
 
 
 def _segments(values: list[Any]) -> list[tuple[str, Any]]:
-    if any(isinstance(own, str) for own in values):
-        labels, counts = np.unique([str(own) for own in values], return_counts=True)
+    if any(isinstance(each, str) for each in values):
+        labels, counts = np.unique([str(each) for each in values], return_counts=True)
         largest = labels[np.argsort(-counts, kind="stable")[:4]]
-        return [(str(label), np.array([own == label for own in values])) for label in largest]
-    numbers = np.array([np.nan if own is None else own for own in values], np.float64)
+        return [(str(label), np.array([each == label for each in values])) for label in largest]
+    numbers = np.array([np.nan if each is None else each for each in values], np.float64)
     ends = np.nanquantile(numbers, [1 / 3, 2 / 3]) if (~np.isnan(numbers)).any() else [0.0, 0.0]
     third = np.where(np.isnan(numbers), -1, (numbers > ends[0]).astype(int) + (numbers > ends[1]))
     texts = (f"up to {ends[0]:.3g}", f"to {ends[1]:.3g}", f"above {ends[1]:.3g}")

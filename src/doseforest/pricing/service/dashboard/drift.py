@@ -43,13 +43,13 @@ def drift(profile: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict
     >>> drift(profile_rows(rows), rows)["x"]
     0.0
     """
-    found = {}
-    for name, own in profile.items():
-        now = _shares([row.get(name) for row in rows], own)
-        reference = np.maximum(own["shares"], LEAST_SHARE)
+    result = {}
+    for name, each in profile.items():
+        now = _shares([row.get(name) for row in rows], each)
+        reference = np.maximum(each["shares"], LEAST_SHARE)
         current = np.maximum(now, LEAST_SHARE)
-        found[name] = float(((current - reference) * np.log(current / reference)).sum())
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+        result[name] = float(((current - reference) * np.log(current / reference)).sum())
+    return dict(sorted(result.items(), key=lambda pair: -pair[1]))
 
 
 def verdict(index: float) -> str:
@@ -74,7 +74,7 @@ def profile_of_file(path: Path) -> dict[str, Any]:
 
 def parsed(features: Iterable[str]) -> list[dict[str, Any]]:
     """Features as they are stored."""
-    return [json.loads(own) for own in features]
+    return [json.loads(feature) for feature in features]
 
 
 def _read(text: str | None) -> Any:
@@ -87,7 +87,7 @@ def _read(text: str | None) -> Any:
 
 
 def _profile(values: list[Any]) -> dict[str, Any]:
-    present = [own for own in values if own is not None]
+    present = [each for each in values if each is not None]
     own: dict[str, Any]
     if any(isinstance(value, str) for value in present):
         labels, counts = np.unique([str(value) for value in present], return_counts=True)
@@ -107,11 +107,11 @@ def _shares(values: list[Any], profile: Mapping[str, Any]) -> FloatArray:
         place = {label: k + 1 for k, label in enumerate(profile["labels"])}
         n_bins = len(place) + 2
         codes = np.array(
-            [0 if own is None else place.get(str(own), n_bins - 1) for own in values], np.int64
+            [0 if each is None else place.get(str(each), n_bins - 1) for each in values], np.int64
         )
     else:
         n_bins = len(profile["edges"]) + 2
-        plain = [own if isinstance(own, int | float) else np.nan for own in values]
+        plain = [each if isinstance(each, int | float) else np.nan for each in values]
         numbers = np.array(plain, np.float64)
         codes = 1 + np.searchsorted(profile["edges"], numbers, side="left")
         codes[np.isnan(numbers)] = 0

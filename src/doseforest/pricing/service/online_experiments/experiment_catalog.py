@@ -51,10 +51,10 @@ def start_experiment(
     except ValueError as error:
         raise ExperimentError(str(error)) from error
     _check_components(connection, arms)
-    for own in list_experiments(connection):
-        if own.stopped_at is None:
-            raise ExperimentError(f"Experiment {own.name!r} is running. Stop it first.")
-        if own.name == name:
+    for experiment in list_experiments(connection):
+        if experiment.stopped_at is None:
+            raise ExperimentError(f"Experiment {experiment.name!r} is running. Stop it first.")
+        if experiment.name == name:
             raise ExperimentError(f"There is an experiment {name!r} already.")
     row = {
         "name": name,

@@ -35,7 +35,7 @@ class RunningExperiment:
     def places(self, units: Sequence[ServedUnit]) -> IntArray:
         """Place of every unit's arm: that of its cell, always the same one."""
         shares = {arm.name: arm.share for arm in self.arms}
-        named = assign_arms([own.cell for own in units], self.salt, shares)
+        named = assign_arms([unit.cell for unit in units], self.salt, shares)
         order = {arm.name: place for place, arm in enumerate(self.arms)}
         return np.array([order[name] for name in named.tolist()], np.int64)
 

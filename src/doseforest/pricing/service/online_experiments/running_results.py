@@ -46,7 +46,7 @@ def experiment_result(
     seen: dict[str, set[str]] = {}
     for row in table:
         seen.setdefault(row.cell, set()).add(row.arm)
-    mixed = sum(len(found) > 1 for found in seen.values())
+    mixed = sum(len(each) > 1 for each in seen.values())
     comparisons, problems = [], []
     before = _before(connection, own, metric)
     for arm in arms[1:]:

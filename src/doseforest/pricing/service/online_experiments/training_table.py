@@ -62,11 +62,11 @@ class Columns:
         return [
             *OWN,
             *([DOSE] if self.plain else []),
-            *(f"{DOSE}_{own}" for own in self.components),
+            *(f"{DOSE}_{component}" for component in self.components),
             "propensity",
             "outcome",
             *(f"{PROPENSITY}{dose_name(_named(dose, self.components))}" for dose in self.doses),
-            *(f"{FEATURE}{own}" for own in self.features),
+            *(f"{FEATURE}{feature}" for feature in self.features),
         ]
 
 
@@ -110,8 +110,8 @@ def training_rows(
 
 def _vector(row: Any) -> dict[str, float]:
     """Components of a decision's dose by name; none where it is a number."""
-    found: dict[str, float] = {} if row.doses is None else json.loads(row.doses)
-    return found
+    result: dict[str, float] = {} if row.doses is None else json.loads(row.doses)
+    return result
 
 
 def _chances(row: Any) -> dict[DoseKey, float]:
@@ -126,7 +126,7 @@ def _chances(row: Any) -> dict[DoseKey, float]:
 def _named(dose: DoseKey, components: tuple[str, ...]) -> Dose:
     """A dose with its components in the order of the table."""
     if isinstance(dose, frozenset):
-        return dict(sorted(dose, key=lambda own: components.index(own[0])))
+        return dict(sorted(dose, key=lambda each: components.index(each[0])))
     return dose
 
 
@@ -203,7 +203,9 @@ def _types(pa: Any, connection: Connection, wanted: Wanted, columns: Columns) ->
     """A feature is text where it ever was, else a number."""
     text: set[str] = set()
     for row in _rows(connection, wanted):
-        text.update(name for name, own in json.loads(row.features).items() if isinstance(own, str))
+        text.update(
+            name for name, load in json.loads(row.features).items() if isinstance(load, str)
+        )
     kinds = {"at": pa.int64(), "policy_version": pa.int32()}
     kinds |= dict.fromkeys(("decision_id", "arm", "cell", "unit"), pa.string())
     kinds |= {f"{FEATURE}{name}": pa.string() for name in text}
@@ -212,5 +214,5 @@ def _types(pa: Any, connection: Connection, wanted: Wanted, columns: Columns) ->
 
 def _as_type(pa: Any, values: tuple[Any, ...], kind: Any) -> list[Any]:
     if pa.types.is_string(kind):
-        return [None if own is None else str(own) for own in values]
-    return [own if own is None or kind != pa.float64() else float(own) for own in values]
+        return [None if each is None else str(each) for each in values]
+    return [each if each is None or kind != pa.float64() else float(each) for each in values]

@@ -72,7 +72,7 @@ def _number_columns(policy: Any) -> frozenset[str]:
     inner = getattr(policy, "policy", policy)
     if not isinstance(inner, DosePolicy):
         return frozenset()
-    limits = [own for own in (inner.min_dose, inner.max_dose) if isinstance(own, str)]
+    limits = [each for each in (inner.min_dose, inner.max_dose) if isinstance(each, str)]
     return frozenset((*limits, *(name for rule in inner.rules for name in rule.columns())))
 
 
@@ -147,17 +147,17 @@ def _column(
     What one unit sends changes nothing for the others: values are read one by one.
     """
     if name == UNIT:
-        return np.array([own.unit for own in units]), np.zeros(len(units), bool)
-    found = [own.features.get(name) for own in units]
+        return np.array([unit.unit for unit in units]), np.zeros(len(units), bool)
+    result = [unit.features.get(name) for unit in units]
     if name in needed.numbers:
-        column = np.array([_number(value) for value in found], np.float64)
+        column = np.array([_number(value) for value in result], np.float64)
         return column, np.isnan(column)
-    absent = np.array([value is None for value in found])
-    labels = [_label(value) for value in found]
+    absent = np.array([value is None for value in result])
+    labels = [_label(value) for value in result]
     if name == needed.key:  # draws of units that lack their key go by their ids
         labels = [
-            own.unit if label is None else label if isinstance(label, int) else str(label)
-            for own, label in zip(units, labels, strict=True)
+            unit.unit if label is None else label if isinstance(label, int) else str(label)
+            for unit, label in zip(units, labels, strict=True)
         ]
     column = np.empty(len(units), object)
     column[:] = labels

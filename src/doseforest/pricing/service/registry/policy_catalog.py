@@ -73,11 +73,11 @@ def publish(
     profile: dict[str, Any] | None = None,
 ) -> int:
     """Register a policy and return its version; the same file keeps the version that it has."""
-    found = connection.execute(
+    result = connection.execute(
         select(policies.c.version).where(policies.c.sha256 == described["sha256"])
     ).scalar()
-    if found is not None:
-        return int(found)
+    if result is not None:
+        return int(result)
     row = {
         **described,
         "note": note,
@@ -108,12 +108,12 @@ def roll_back(connection: Connection, *, by: str) -> int:
 def previous_version(connection: Connection) -> int:
     """What rolling back would activate."""
     served: list[int] = []  # as if what was rolled back had never been
-    for own in reversed(history(connection)):
-        if own.action == ROLL_BACK:
-            while served and served[-1] != own.version:
+    for each in reversed(history(connection)):
+        if each.action == ROLL_BACK:
+            while served and served[-1] != each.version:
                 served.pop()
-        elif not served or served[-1] != own.version:
-            served.append(own.version)
+        elif not served or served[-1] != each.version:
+            served.append(each.version)
     if len(served) < 2:
         raise UnknownPolicyError("There is no earlier policy to roll back to.")
     return served[-2]

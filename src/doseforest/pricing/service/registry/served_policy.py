@@ -58,7 +58,7 @@ class ServedPolicy:
     @property
     def named_doses(self) -> list[Dose]:
         """What it may give, as it is answered."""
-        return [named_dose(own, self.components) for own in self.doses.tolist()]
+        return [named_dose(each, self.components) for each in self.doses.tolist()]
 
     @property
     def baseline(self) -> Dose | None:

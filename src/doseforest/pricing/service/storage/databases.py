@@ -170,7 +170,7 @@ def create_file(database: Database) -> None:
 def identity_of(file: Path) -> tuple[int, int] | None:
     """Device and inode of a file, None where there is none."""
     try:
-        found = os.stat(file)
+        result = os.stat(file)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return result.st_dev, result.st_ino

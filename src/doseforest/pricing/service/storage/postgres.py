@@ -66,13 +66,13 @@ def continue_numbers(connection: Connection, table: Table) -> None:
     key = table.autoincrement_column
     if key is None:
         return
-    found = connection.execute(
+    result = connection.execute(
         text("SELECT pg_get_serial_sequence(:table, :column)"),
         {"table": table.name, "column": key.name},
     ).scalar()
     largest = connection.execute(select(func.max(key))).scalar()
-    if found is not None and largest is not None:
-        connection.execute(text("SELECT setval(:name, :value)"), {"name": found, "value": largest})
+    if result is not None and largest is not None:
+        connection.execute(text("SELECT setval(:name, :value)"), {"name": result, "value": largest})
 
 
 BACKEND = Backend(

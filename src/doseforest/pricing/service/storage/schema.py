@@ -42,17 +42,17 @@ def upgrade(database: Database, target: str = "head") -> None:
 
 def check_schema(database: Database) -> None:
     """Refuse tables of another release, with the cure."""
-    found, wanted = revision(database), newest_revision()
-    if found != wanted:
+    result, wanted = revision(database), newest_revision()
+    if result != wanted:
         scripts = ScriptDirectory.from_config(_config()).walk_revisions()
         known = {script.revision for script in scripts}
-        if found is not None and found not in known:
+        if result is not None and result not in known:
             raise SchemaError(
-                f"The database has tables of a newer release (revision {found}). "
+                f"The database has tables of a newer release (revision {result}). "
                 "Install that release, or restore a backup."
             )
         raise SchemaError(
-            f"The database has tables of revision {found or 'none'}, this release needs {wanted}. "
+            f"The database has tables of revision {result or 'none'}, this release needs {wanted}. "
             "Run: doseforest db upgrade"
         )
 

@@ -109,7 +109,7 @@ class Writer:
                 group = self._next_group()
             self.largest_group = max(self.largest_group, len(group))
             # Whoever no longer waits is left out; from here on nobody can go away.
-            kept = [own for own in group if own.done.set_running_or_notify_cancel()]
+            kept = [each for each in group if each.done.set_running_or_notify_cancel()]
             if kept:
                 self.busy = True
                 self._write(kept)
@@ -157,7 +157,9 @@ class Writer:
                 with connection.begin():
                     for statement, rows in _merged(group):
                         connection.execute(statement, rows)
-                    answers = [None if own.work is None else own.work(connection) for own in group]
+                    answers = [
+                        None if each.work is None else each.work(connection) for each in group
+                    ]
                 self._database.require_of(connection)  # on disk, and where one looks for it
         except StorageUnavailableError:
             self._database.reopen()
