@@ -90,6 +90,21 @@ def degrees_of_freedom(squares: FloatArray, fourths: FloatArray, n: int) -> Floa
     return result
 
 
+def error_of_groups(sums: FloatArray, n_groups: int) -> float:
+    """Standard error of what independent groups add up to: the root of their squares, G / (G - 1).
+
+    Infinite where all is of one group: one draw has no spread.
+
+    Examples
+    --------
+    >>> error_of_groups(np.array([-0.5, 0.5]), 2)
+    1.0
+    """
+    if n_groups == 1:
+        return float("inf")
+    return float(np.sqrt((sums**2).sum() * n_groups / max(n_groups - 1, 1)))
+
+
 def simultaneous_quantile(covariance: FloatArray, coverage: Any = 0.95) -> float:
     """Standard errors within which all of several normal estimates lie at once.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray, IntArray
 from doseforest.base.estimates import Estimate
+from doseforest.base.intervals import error_of_groups
 from doseforest.base.machine import thread_count
 from doseforest.data import checks
 from doseforest.data.categories import learn_categories
@@ -379,11 +380,9 @@ def mean_risk(per_row: FloatArray, weights: FloatArray, clusters: IntArray) -> E
     2 (s.e. 1)
     """
     value = float(weights @ per_row)
-    sums = np.bincount(clusters, weights=weights * (per_row - value))
-    present = np.bincount(clusters, weights=weights) > 0
-    n_drawn = int(present.sum())
-    error = float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
-    return EffectRisk(value, error, per_row, weights, clusters)
+    sums = np.bincount(clusters, weights=weights * (per_row - value)).astype(np.float64)
+    n_drawn = int(np.count_nonzero(np.bincount(clusters, weights=weights) > 0))
+    return EffectRisk(value, error_of_groups(sums, n_drawn), per_row, weights, clusters)
 
 
 def _numbers(

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.base.estimates import Estimate
+from doseforest.base.intervals import error_of_groups
 
 ROUNDING = 1e-12  # a standard error below this share of what rows contribute is none
 
@@ -107,9 +108,7 @@ def influence_error(influence: FloatArray, clusters: IntArray | None = None) -> 
         sums = np.bincount(clusters, influence).astype(np.float64)
         # Those of a single group add up to 0, but for rounding: count who speaks, not sums.
         n_drawn = int(np.count_nonzero(np.bincount(clusters, influence != 0)))
-    if n_drawn == 1 or len(influence) == 1:
-        return float("inf")
-    return float(np.sqrt((sums**2).sum() * n_drawn / max(n_drawn - 1, 1)))
+    return error_of_groups(sums, 1 if len(influence) == 1 else n_drawn)
 
 
 def mean_of_rows(
