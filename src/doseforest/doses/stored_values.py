@@ -141,28 +141,19 @@ class FileChecks:
     def doses(self, arrays: Mapping[str, Array], name: str) -> DoseArray:
         """Return one or more ascending doses; those of several components are a table in a file."""
         self.require(name in arrays, f"lacks the array {name!r}")
-        if arrays[name].ndim == 2:
-            table: FloatArray = self.array(arrays, name, FLOATS, 2)
-            self.require(
-                2 <= table.shape[1] <= MAX_COMPONENTS
-                and bool((np.abs(table) <= LARGEST_VALUE).all()),
-                f"has {name} out of range",
-            )
-            records = Doses.of_table(table).values
-            self.require(
-                len(records) > 0 and np.array_equal(np.unique(records), records),
-                f"has {name} out of order",
-            )
-            return records
-        doses: FloatArray = self.array(arrays, name, FLOATS, 1)
+        table = self.array(arrays, name, FLOATS, 2 if arrays[name].ndim == 2 else 1)
+        joint = table.ndim == 2
+        fits = not joint or 2 <= table.shape[1] <= MAX_COMPONENTS
+        self.require(fits, f"has {name} out of range")
+        doses = Doses.of_table(table) if joint else Doses(table)
         self.ascending(doses, name)
-        return doses
+        return doses.values
 
-    def ascending(self, doses: FloatArray, name: str) -> None:
+    def ascending(self, doses: Doses, name: str) -> None:
         """Refuse doses that are none, too large or not ascending."""
         self.require(
             len(doses) > 0
-            and bool((np.abs(doses) <= LARGEST_VALUE).all())
-            and bool((doses[1:] > doses[:-1]).all()),
+            and bool((np.abs(doses.table) <= LARGEST_VALUE).all())
+            and np.array_equal(doses.distinct, doses),
             f"has {name} out of order",
         )

@@ -48,7 +48,7 @@ def read_distilled_forest(
     own = CHECKS.doses(arrays, "grid") if forest.doses is None else None
     grid = np.array(forest.doses) if own is None else own
     if own is None:
-        CHECKS.ascending(grid, "doses")
+        CHECKS.ascending(Doses.of(grid), "doses")
     CHECKS.require(curve_width(forest) == len(grid), "has curves that do not fit its doses")
     baseline = CHECKS.one_dose(metadata["baseline"], "baseline", Doses.of(grid).n_components)
     within = observed_support(grid).contains(np.array([baseline]))

@@ -285,13 +285,12 @@ class SparkCausalForestModel(
         """Doses to answer for, and the baseline as the only one of an array."""
         forest = self._fitted
         doses, baseline = self.value("doses"), self.value("baseline")
-        width, grid = forest.support.n_components, forest.doses
-        if doses is not None:
-            grid = check_doses(dose_table(doses, 1, n_components=width)[0], forest.support)
-        start = forest.baseline if baseline is None else one_dose(baseline, "baseline", width)
-        first = np.atleast_1d(np.asarray(start))
-        check_doses(first, forest.support, "baseline")
-        return grid, first
+        width = forest.support.n_components
+        asked = dose_table(forest.doses if doses is None else doses, 1, n_components=width)[0]
+        start = one_dose(forest.baseline if baseline is None else baseline, "baseline", width)
+        check_doses(asked, forest.support)
+        check_doses(start, forest.support, "baseline")
+        return asked.values, np.atleast_1d(start)
 
     def _broadcast(self, dataset: Any) -> Any:
         """The forest on the executors, sent once: data frames are made when they are asked for."""
