@@ -104,8 +104,8 @@ def test_what_members_share_is_stored_once_and_shared_again(stack, stored):
     read = read_outcome_model(metadata, arrays)
     early, late = read.members["boosted early"], read.members["boosted"]
     assert early.core is late.core is read.members["core"]
-    assert early.trees.nodes is late.trees.nodes
-    assert (early.trees.n_trees, late.trees.n_trees) == (5, 20)
+    assert early.rest.nodes is late.rest.nodes
+    assert (early.rest.n_trees, late.rest.n_trees) == (5, 20)
     assert list(read.weights) == list(stack.weights)
 
 

@@ -22,6 +22,7 @@ def fit_parts(rows: TrainingRows, plan: FitPlan) -> tuple[TrainedPart, ...]:
                 drawn.y,
                 folds,
                 weights=drawn.weights,
+                counts=drawn.category_counts(),
                 seed=plan.seed,
                 n_threads=plan.n_threads,
                 on_progress=plan.on_progress,

@@ -19,7 +19,7 @@ from doseforest.nuisance.outcome.outcome_stack import member_fit
 def plan_fit(forest: Any, rows: TrainingRows, grid: Doses, baseline: Doses) -> FitPlan:
     """The plan of a fit by the parameters of a `GeneralizedCausalForest`, which are checked."""
     recipe = recipe_of(forest.correction)
-    fit_outcome = member_fit(forest.outcome_model)
+    fit_outcome = member_fit(forest.outcome_model, n_rows=rows.n_rows)
     counts = rows.category_counts()
     n_threads = thread_count(forest.n_jobs)
     return FitPlan(

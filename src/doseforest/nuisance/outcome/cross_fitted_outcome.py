@@ -10,9 +10,15 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray, IntArray
 from doseforest.nuisance.cross_fit import HELD_OUT, FoldModels, cross_fit_repeats
+from doseforest.nuisance.encoding.category_encoding import CategoryCounts
 from doseforest.nuisance.outcome.encoded_models import stacked
-from doseforest.nuisance.outcome.mixtures import convex_weights
 from doseforest.nuisance.outcome.outcome_models import OutcomeModel
+from doseforest.nuisance.outcome.stack_weights import (
+    MOST_JUDGED,
+    possible_doses,
+    stack_weights,
+    usual_outcomes,
+)
 
 
 class MemberFit(Protocol):
@@ -79,13 +85,14 @@ def cross_fit_outcome(
     folds: IntArray,
     *,
     weights: FloatArray | None = None,
+    counts: CategoryCounts | None = None,
     seed: int = 0,
     n_threads: int = 1,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> CrossFittedOutcome:
     """Fit the members on all rows and without each fold, and stack them.
 
-    The convex weights of the stack have the least squared error out of fold at the observed doses.
+    The convex weights of the stack are those of `stack_weights`, out of fold.
 
     Parameters
     ----------
@@ -98,6 +105,8 @@ def cross_fit_outcome(
         Fold of each row, 0, 1, …, once for every repeat; predictions are averaged over repeats.
         Rows of fold `HELD_OUT` are out of every fit; see `cross_fit`.
     weights : array of shape (n_rows,), optional
+    counts : mapping, optional
+        Number of codes of each column of X that holds categories.
     n_threads : int
         Fits that run side by side, one thread each.
     on_progress : callable
@@ -107,8 +116,10 @@ def cross_fit_outcome(
     seen = folds[0] != HELD_OUT
 
     def fitted(rows: IntArray) -> Mapping[str, OutcomeModel]:
-        own = None if weights is None else weights[rows]
-        return fit(X[rows], dose[rows], y[rows], weights=own, binary=binary, seed=seed, n_threads=1)
+        kept = None if weights is None else weights[rows]
+        return fit(
+            X[rows], dose[rows], y[rows], weights=kept, binary=binary, seed=seed, n_threads=1
+        )
 
     members = cross_fit_repeats(
         fitted, folds, full=True, n_threads=n_threads, on_progress=on_progress
@@ -121,13 +132,23 @@ def cross_fit_outcome(
         columns = [models[name].predict(X[rows], dose[rows], n_threads=n_threads) for name in names]
         return np.stack(columns, axis=1)
 
+    counted = np.flatnonzero(seen if weights is None else seen & (weights > 0))
+    judged = np.random.default_rng(seed).permutation(len(counted))[:MOST_JUDGED]
+
+    def shares_of(drawn: FoldModels[Mapping[str, OutcomeModel]], out: FloatArray) -> FloatArray:
+        if len(names) == 1:
+            return np.ones(1)
+        asked = possible_doses(
+            X, dose, drawn.folds, weights=weights, counts=counts, seed=seed, n_threads=n_threads
+        )
+        usual = usual_outcomes(drawn, X, asked, counted[judged], n_threads)
+        heavy = None if weights is None else weights[counted]
+        return stack_weights(out[counted], usual, y[counted], heavy, judged)
+
     repeats, observed, mixtures = [], np.zeros(len(y)), []
     for drawn in members:
         predictions = drawn.out_of_fold(predicted, len(names))
-        shares = np.ones(1)
-        if len(names) > 1:
-            counted = None if weights is None else weights[seen]
-            shares = convex_weights(predictions[seen], y[seen], counted)
+        shares = shares_of(drawn, predictions)
         mixture = dict(zip(names, shares.tolist(), strict=True))
         mixtures.append(shares)
         observed += predictions @ shares / len(folds)

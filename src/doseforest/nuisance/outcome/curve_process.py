@@ -102,6 +102,12 @@ class Covariance:
                 total += size * squared_exponential(own, own, lengths)
         return total
 
+    def double(self) -> Covariance:
+        """The same in double precision."""
+        return Covariance(
+            *(np.asarray(getattr(self, part.name), np.float64) for part in fields(self))
+        )
+
 
 def squared_exponential(left: FloatArray, right: FloatArray, lengths: FloatArray) -> FloatArray:
     """Kernel values exp(-|a - b|^2 / 2) of points over their lengths, shape (n_left, n_right).
@@ -137,6 +143,7 @@ class CurveProcess:
 
     table: ProcessTable
     covariance: Covariance
+    noise: float  # variance, as a share of that of the outcome
     points: FloatArray  # (n_kept, n_columns) of the rows that it rests on
     doses: FloatArray  # (n_kept, n_components) their warped doses
     coefficients: FloatArray  # (n_kept,)
@@ -201,7 +208,8 @@ class CurveProcess:
         arrays: dict[str, Array] = {name: getattr(self.table, name) for name in _TABLE}
         arrays |= {name: getattr(self.covariance, name) for name in _COVARIANCE}
         arrays |= {name: getattr(self, name) for name in _ROWS}
-        values = {"rank_share": self.table.rank_share, "mean": self.mean, "binary": self.binary}
+        values = {"rank_share": self.table.rank_share, "mean": self.mean}
+        values |= {"noise": self.noise, "binary": self.binary}
         return values, arrays
 
     @classmethod
@@ -217,6 +225,7 @@ class CurveProcess:
         process = cls(
             table=table,
             covariance=covariance,
+            noise=CHECKS.number(values, "noise", 0.0),
             **CHECKS.arrays(arrays, _ROWS),
             mean=CHECKS.number(values, "mean"),
             binary=CHECKS.flag(values, "binary"),

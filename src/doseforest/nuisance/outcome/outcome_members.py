@@ -21,6 +21,7 @@ An object without a line joins the stack too; what it fits is in no file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
@@ -108,12 +109,16 @@ class OutcomeMember:
         imports nothing heavy. Without one a file cannot hold the member.
     among : {"default", "binary", "named"}, default="named"
         Whether the member is one of outcome_model="stack": always, for a binary outcome, or not.
+    fewest_rows, most_rows : int
+        Numbers of rows between which it is one: what costs more than it earns stays out.
     """
 
     recipe: Any
     kind: str | None = None
     model: Any = None
     among: Literal["default", "binary", "named"] = "named"
+    fewest_rows: int = 0
+    most_rows: float = math.inf
 
     def made(self) -> Any:
         """The recipe, imported if need be."""
@@ -125,17 +130,30 @@ CORE = "spline_core", f"{HERE}.spline_model:SplineCore"
 BOOSTED = "boosted_core", f"{HERE}.outcome_models:BoostedCore"
 TREES = "tree_ensemble", f"{HERE}.tree_ensemble:TreeEnsemble"
 
+PROCESSES = f"{HERE}.process_fit"
+PROCESS = "curve_process", f"{HERE}.curve_process:CurveProcess"
+
+MANY = 2_000  # rows: boosting many trees hardly earns its time on fewer beside processes
+PROCESS_ROWS = 20_000  # of more, what a process keeps of them says too little
+
 OUTCOME_MEMBERS: dict[str, OutcomeMember] = {
     "core": OutcomeMember(f"{STACK}:CORE", *CORE, "default"),
     "core, boosted early": OutcomeMember(f"{STACK}:CORE_BOOSTED_EARLY", *BOOSTED, "default"),
-    "core, boosted": OutcomeMember(f"{STACK}:CORE_BOOSTED", *BOOSTED, "default"),
-    "linear trees": OutcomeMember(f"{STACK}:LINEAR", *TREES, "default"),
+    "core, boosted": OutcomeMember(f"{STACK}:CORE_BOOSTED", *BOOSTED, "default", MANY),
+    "linear trees": OutcomeMember(f"{STACK}:LINEAR", *TREES, "default", MANY),
     "trees": OutcomeMember(f"{STACK}:PLAIN", *TREES, "default"),
+    "core, process": OutcomeMember(
+        f"{STACK}:CORE_PROCESS", *BOOSTED, "default", most_rows=PROCESS_ROWS
+    ),
+    "process": OutcomeMember(f"{PROCESSES}:PROCESS", *PROCESS, "default", most_rows=PROCESS_ROWS),
+    "process of doses as they are": OutcomeMember(
+        f"{PROCESSES}:PLAIN", *PROCESS, "default", most_rows=PROCESS_ROWS
+    ),
+    "process of one kernel": OutcomeMember(
+        f"{PROCESSES}:ONE_KERNEL", *PROCESS, "default", most_rows=PROCESS_ROWS
+    ),
     "trees, squared error, early": OutcomeMember(f"{STACK}:SQUARED_EARLY", *TREES, "binary"),
     "trees, squared error": OutcomeMember(f"{STACK}:SQUARED", *TREES, "binary"),
-    "process": OutcomeMember(
-        f"{HERE}.process_fit:PROCESS", "curve_process", f"{HERE}.curve_process:CurveProcess"
-    ),
 }
 AROUND_MEMBERS = {  # kinds of what holds members
     "stack": f"{HERE}.outcome_models:Stack",

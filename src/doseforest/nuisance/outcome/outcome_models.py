@@ -14,6 +14,7 @@ import numpy as np
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.dose_values import MAX_COMPONENTS
 from doseforest.doses.stored_values import FileChecks
+from doseforest.nuisance.outcome.curve_process import CurveProcess
 from doseforest.nuisance.outcome.spline_model import SplineCore
 from doseforest.nuisance.outcome.tree_ensemble import TreeEnsemble
 
@@ -57,10 +58,10 @@ Part = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class BoostedCore:
-    """The spline core plus trees boosted on its residuals."""
+    """The spline core plus what was fitted to its residuals: boosted trees, or a process."""
 
     core: SplineCore
-    trees: TreeEnsemble
+    rest: TreeEnsemble | CurveProcess
 
     def predict(self, X: FloatArray, dose: FloatArray, *, n_threads: int = 1) -> FloatArray:
         """Mean outcome of each row at its own dose."""
@@ -74,27 +75,27 @@ class BoostedCore:
         self, values: FloatArray, X: FloatArray, doses: FloatArray, n_threads: int
     ) -> FloatArray:
         """The same from the curves of the core, which other members may share."""
-        values = values + self.trees.curves(X, doses, n_threads=n_threads)
+        values = values + self.rest.curves(X, doses, n_threads=n_threads)
         return np.clip(values, 0.0, 1.0) if self.core.binary else values
 
     @property
     def dose_components(self) -> set[int]:
         """Numbers of components of the doses that the parts are of."""
-        return self.core.dose_components | self.trees.dose_components
+        return self.core.dose_components | self.rest.dose_components
 
     def to_parts(self, number: Numbered) -> dict[str, Any]:
         """Plain values, with the numbers of the parts."""
-        return {"core": number(self.core), "trees": number(self.trees)}
+        return {"core": number(self.core), "trees": number(self.rest)}
 
     @classmethod
     def from_parts(cls, values: Mapping[str, Any], part: Part, n_features: int) -> BoostedCore:
         """Put core and trees together again."""
-        core, trees = part(values["core"]), part(values["trees"])
+        core, rest = part(values["core"]), part(values["trees"])
         CHECKS.require(
-            isinstance(core, SplineCore) and isinstance(trees, TreeEnsemble),
-            "boosts something else than a spline core with trees",
+            isinstance(core, SplineCore) and isinstance(rest, TreeEnsemble | CurveProcess),
+            "corrects something else than a spline core, or by something else than trees",
         )
-        return cls(core, trees)
+        return cls(core, rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,13 @@ from doseforest.nuisance.outcome.boosting import (
     BoostingRecipe,
     fit_boosting,
 )
-from doseforest.nuisance.outcome.outcome_members import OUTCOME_MEMBERS, MemberRecipe
+from doseforest.nuisance.outcome.outcome_members import (
+    OUTCOME_MEMBERS,
+    MemberRecipe,
+    OutcomeMember,
+)
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, CheckedModel, OutcomeModel
+from doseforest.nuisance.outcome.process_fit import PROCESS
 from doseforest.nuisance.outcome.regressor_model import RegressorMember
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
 from doseforest.nuisance.outcome.spline_model import SplineCore
@@ -66,7 +71,7 @@ class MemberRows:
 
 @dataclass(frozen=True, slots=True)
 class SharingMember:
-    """A recipe of the library's own: a function of rows, which may share work with others."""
+    """A recipe of the library: a function of rows, which may share work with others."""
 
     fit_rows: Callable[[MemberRows], OutcomeModel]
 
@@ -114,6 +119,13 @@ def _core_boosted_early(rows: MemberRows) -> BoostedCore:
     return BoostedCore(rows.once(_fitted_core), rows.once(_residual_trees).shorter(EARLY_TREES))
 
 
+def _core_process(rows: MemberRows) -> BoostedCore:
+    core = rows.once(_fitted_core)
+    left = rows.y - core.predict(rows.X, rows.dose, n_threads=rows.n_threads)
+    process = PROCESS.fit(rows.X, rows.dose, left, weights=rows.weights, seed=rows.seed)
+    return BoostedCore(core, process)
+
+
 def _linear_trees(rows: MemberRows) -> TreeEnsemble:
     return rows.boosted(rows.y, LINEAR_TREES, binary=rows.binary)
 
@@ -139,6 +151,7 @@ def _squared_early(rows: MemberRows) -> TreeEnsemble:
 CORE = SharingMember(_core)
 CORE_BOOSTED_EARLY = SharingMember(_core_boosted_early)
 CORE_BOOSTED = SharingMember(_core_boosted)
+CORE_PROCESS = SharingMember(_core_process)
 LINEAR = SharingMember(_linear_trees)
 PLAIN = SharingMember(_trees)
 SQUARED_EARLY = SharingMember(_squared_early)
@@ -195,7 +208,7 @@ def _fit_member(name: str, recipe: MemberRecipe, rows: MemberRows) -> OutcomeMod
     return CheckedModel(name, model, rows.binary, rows.X.shape[1], Doses.of(rows.dose).n_components)
 
 
-def member_fit(outcome_model: Any, *, powers: bool = True) -> StackFit:
+def member_fit(outcome_model: Any, *, n_rows: int | None = None, powers: bool = True) -> StackFit:
     """What fits the members that the user has named or given.
 
     Parameters
@@ -203,6 +216,8 @@ def member_fit(outcome_model: Any, *, powers: bool = True) -> StackFit:
     outcome_model : str, regressor, recipe, or several of them
         "stack" or a name of `OUTCOME_MEMBERS`; a regressor of scikit-learn; a `MemberRecipe`; a
         sequence of these; or a mapping from the users' own names to them.
+    n_rows : int, optional
+        Number of rows of the fit; "stack" leaves out members that are not for so many or so few.
     powers : bool, default=True
         Whether the spline core has parabolas and cubics.
 
@@ -211,15 +226,15 @@ def member_fit(outcome_model: Any, *, powers: bool = True) -> StackFit:
     >>> from sklearn.linear_model import LinearRegression
     >>> list(member_fit(["core", "trees", LinearRegression()]).recipes)
     ['core', 'trees', 'LinearRegression']
-    >>> list(member_fit("stack").recipes)
+    >>> list(member_fit("stack", n_rows=50_000).recipes)
     ['core', 'core, boosted early', 'core, boosted', 'linear trees', 'trees']
     """
     recipes: dict[str, MemberRecipe] = {}
     for_binary: dict[str, MemberRecipe] = {}
     for name, given in _named(outcome_model):
         if isinstance(given, str) and given == "stack":
-            recipes |= {own: line.made() for own, line in _lines("default")}
-            for_binary |= {own: line.made() for own, line in _lines("binary")}
+            recipes |= {line: member.made() for line, member in _lines("default", n_rows)}
+            for_binary |= {line: member.made() for line, member in _lines("binary", n_rows)}
         else:
             recipes[name] = _recipe(given)
     if not recipes:
@@ -230,8 +245,13 @@ def member_fit(outcome_model: Any, *, powers: bool = True) -> StackFit:
     return StackFit(recipes, for_binary, powers)
 
 
-def _lines(among: str) -> list[tuple[str, Any]]:
-    return [(name, line) for name, line in OUTCOME_MEMBERS.items() if line.among == among]
+def _lines(among: str, n_rows: int | None) -> list[tuple[str, OutcomeMember]]:
+    return [
+        (name, member)
+        for name, member in OUTCOME_MEMBERS.items()
+        if member.among == among
+        and (n_rows is None or member.fewest_rows <= n_rows <= member.most_rows)
+    ]
 
 
 def _named(outcome_model: Any) -> list[tuple[str, Any]]:
