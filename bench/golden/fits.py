@@ -454,6 +454,7 @@ class GoldenFit:
 
     answers: Callable[[int], Answers]
     parts: frozenset[str]
+    searches: bool = False  # for lengths of processes, a search that enlarges last digits
 
     @property
     def exact(self) -> bool:
@@ -461,21 +462,25 @@ class GoldenFit:
         return self.parts == {"engine"}
 
 
-def golden(answers: Callable[..., Answers], parts: str, **parameters: Any) -> GoldenFit:
+def golden(
+    answers: Callable[..., Answers], parts: str, *, searches: bool = False, **parameters: Any
+) -> GoldenFit:
     """A line of the registry; parameters go to the function."""
-    return GoldenFit(lambda n_jobs: answers(n_jobs, **parameters), frozenset(parts.split()))
+    return GoldenFit(
+        lambda n_jobs: answers(n_jobs, **parameters), frozenset(parts.split()), searches
+    )
 
 
 FOREST = "engine outcome density orthogonal averages"
 
 FITS: dict[str, GoldenFit] = {
-    "continuous dose": golden(continuous_dose, FOREST),
-    "binary outcome": golden(binary_outcome, FOREST),
+    "continuous dose": golden(continuous_dose, FOREST, searches=True),
+    "binary outcome": golden(binary_outcome, FOREST, searches=True),
     "few levels": golden(few_levels, FOREST),
     "point mass at zero": golden(point_mass_at_zero, FOREST),
     "two doses at once": golden(two_doses_at_once, FOREST),
     "arms with doses": golden(arms_with_doses, FOREST),
-    "categories and gaps": golden(categories_and_gaps, FOREST),
+    "categories and gaps": golden(categories_and_gaps, FOREST, searches=True),
     "weights and groups": golden(weights_and_groups, FOREST),
     "known propensities": golden(known_propensities, FOREST),
     "swapped halves": golden(swapped_halves, FOREST),
@@ -490,8 +495,10 @@ FITS: dict[str, GoldenFit] = {
     "paper, derivatives": golden(
         paper, "engine outcome density paper averages", criterion="pdrf", distance="l1"
     ),
-    "all defaults": golden(defaults, "defaults", make=GeneralizedCausalForest),
-    "paper, all defaults": golden(defaults, "paper_defaults", make=GeneralizedCausalForest.paper),
+    "all defaults": golden(defaults, "defaults", searches=True, make=GeneralizedCausalForest),
+    "paper, all defaults": golden(
+        defaults, "paper_defaults", searches=True, make=GeneralizedCausalForest.paper
+    ),
     "densities": golden(densities, "density averages"),
     "intervals by bags": golden(intervals_by_bags, "engine outcome orthogonal inference"),
     "changes and tests": golden(changes_and_tests, f"{FOREST} inference"),

@@ -87,14 +87,14 @@ class GeneralizedCausalForest(
         rounds, leaf sizes, bandwidths, distances. Searches set its fields as
         ``correction__n_rounds``.
     outcome_model : str, regressor, object with `fit`, or several of them, default="stack"
-        Model of the outcome given features and dose, cross-fitted. "stack" mixes splines and
-        boosted trees by their errors out of fold. Pass a scikit-learn regressor (or a classifier of
-        a binary outcome) where you have one that predicts better, or a simple one to save time:
-        most of a fit goes into the stack where rows are few. Several members are weighed by their
-        errors out of fold: a list of regressors, recipes (`MemberRecipe` of
-        `doseforest.nuisance.outcome`) and names of members, "stack" for the default ones, as in
-        ``["stack", CatBoostRegressor()]``; or a dict of them with names of your own. Each member is
-        fitted once a fold and once more.
+        Model of the outcome given features and dose, cross-fitted. "stack" mixes splines, Gaussian
+        processes and boosted trees by what they predict out of fold of outcomes and of effects.
+        Pass a scikit-learn regressor (or a classifier of a binary outcome) where you have one that
+        predicts better, or a simple one to save time: most of a fit goes into the stack where rows
+        are few. Several members are weighed as those of the stack: a list of regressors, recipes
+        (`MemberRecipe` of `doseforest.nuisance.outcome`) and names of members, "stack" for the
+        default ones, as in ``["stack", CatBoostRegressor()]``; or a dict of them with names of your
+        own. Each member is fitted once a fold and once more.
     treatment_model : regressor, optional
         Model of functions of the dose given the features, for "orthogonal"; by default boosted
         trees. Pass another one where the doses follow a rule that it fits better. What it misses of
