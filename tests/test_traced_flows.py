@@ -26,6 +26,7 @@ import doseforest
 from doseforest import CurveForest, GeneralizedCausalForest
 from doseforest.datasets import DESIGNS
 from doseforest.estimator.corrections.paper_recipe import PAPER, PAPER_PARAMETERS
+from doseforest.nuisance.outcome.process_fit import ProcessRecipe
 from doseforest.policy import ConstantPolicy, DoseCost, DosePolicy, Explore, unit_table
 from doseforest.pricing.service.deciding import Deciders, decide_or_raise
 from doseforest.pricing.service.online_experiments.running_arms import Arm, RunningExperiment
@@ -283,7 +284,8 @@ def test_the_engines_estimator_is_a_shell_around_the_same_entry() -> None:
 @cache
 def stacked(design: str = "randomised") -> GeneralizedCausalForest:
     data = DESIGNS[design].draw(n=300, seed=0)
-    forest = GeneralizedCausalForest(20, random_state=0, n_jobs=1)
+    members = ["core", "core, boosted early", "trees"]  # more members, more calls
+    forest = GeneralizedCausalForest(20, outcome_model=members, random_state=0, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return forest.fit(data.X, data.y, treatment=data.treatment)
@@ -315,6 +317,16 @@ def test_members_of_the_stack_share_the_curves_of_the_core() -> None:
     assert sum("core" in name for name, weight in weights.items() if weight > 0) > 1
     flow = traced(lambda: model.dose_response(np.zeros((3, model.n_features)), [0.0, 5.0]))
     assert flow.calls["SplineCore.curves"] == 1
+
+
+def test_a_process_answers_by_a_kernel_for_each_of_its_parts() -> None:
+    rng = np.random.default_rng(0)
+    X, dose = rng.normal(size=(60, 2)), rng.uniform(size=60)
+    for in_parts, kernels in ((True, 4), (False, 2)):
+        process = ProcessRecipe(in_parts=in_parts).fit(X, dose, X[:, 0] * dose)
+        flow = traced(lambda process=process: process.curves(X[:1], np.array([0.2, 0.8])))
+        assert flow.calls["squared_exponential"] == kernels
+        assert len(flow.frames) <= 12
 
 
 def test_the_estimator_loads_what_answers_and_not_what_fits() -> None:

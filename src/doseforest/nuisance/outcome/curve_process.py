@@ -166,25 +166,40 @@ class CurveProcess:
         for first in range(0, len(X), at_once):
             rows = slice(first, first + at_once)
             points = self.table.covariates(X[rows])
-            level = squared_exponential(points, self.points, self.covariance.lengths)
             alike = squared_exponential(points, self.points, self.covariance.joint_lengths)
             if of_grid is None:
                 out[rows] = self._at_own_doses(alike, doses[rows])
             else:
                 everybody, joint = of_grid
                 out[rows] = alike @ joint + everybody
-            out[rows] += (self.covariance.sizes[0] * (level @ self.coefficients))[:, None]
+            out[rows] += self._of_covariates(points)[:, None]
         out += self.mean
         return np.clip(out, 0.0, 1.0) if self.binary else out
+
+    def _of_covariates(self, points: FloatArray) -> FloatArray:
+        """What covariates add at any dose, (n_points,)."""
+        part = self.covariance
+        if part.sizes[0] == 0.0:
+            return np.zeros(len(points))
+        alike = squared_exponential(points, self.points, part.lengths)
+        added: FloatArray = part.sizes[0] * (alike @ self.coefficients)
+        return added
+
+    def _of_doses(self, asked: FloatArray) -> FloatArray:
+        """What warped doses add for everybody, (n_doses,)."""
+        part = self.covariance
+        if part.sizes[1] == 0.0:
+            return np.zeros(len(asked))
+        alike = squared_exponential(asked, self.doses, part.dose_lengths)
+        added: FloatArray = part.sizes[1] * (alike @ self.coefficients)
+        return added
 
     def _of_grid(self, doses: DoseArray) -> tuple[FloatArray, FloatArray]:
         """What doses add for everybody, (n_doses,); what they weigh rows by, (n_kept, n_doses)."""
         asked, part = self.table.warped(doses), self.covariance
-        everybody = squared_exponential(self.doses, asked, part.dose_lengths)
         joint = squared_exponential(self.doses, asked, part.joint_dose_lengths)
         joint *= (part.sizes[2] * self.coefficients)[:, None]
-        added: FloatArray = part.sizes[1] * (self.coefficients @ everybody)
-        return added, joint
+        return self._of_doses(asked), joint
 
     def _at_own_doses(self, alike: FloatArray, doses: DoseArray) -> FloatArray:
         out = np.empty(doses.shape)
@@ -192,10 +207,9 @@ class CurveProcess:
         weighed = alike * (part.sizes[2] * self.coefficients)
         for place in range(doses.shape[1]):
             asked = self.table.warped(doses[:, place])
-            everybody = squared_exponential(asked, self.doses, part.dose_lengths)
             joint = squared_exponential(asked, self.doses, part.joint_dose_lengths)
             out[:, place] = np.einsum("ij,ij->i", weighed, joint)
-            out[:, place] += part.sizes[1] * (everybody @ self.coefficients)
+            out[:, place] += self._of_doses(asked)
         return out
 
     @property
