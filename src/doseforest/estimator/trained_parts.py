@@ -62,8 +62,8 @@ class TrainedPart:
 
 def mean_weights(parts: tuple[TrainedPart, ...]) -> dict[str, float]:
     """Weights of the outcome models' members, averaged over the parts."""
-    found = [part.outcome.weights for part in parts]
-    return {name: sum(own[name] for own in found) / len(found) for name in found[0]}
+    result = [part.outcome.weights for part in parts]
+    return {name: sum(each[name] for each in result) / len(result) for name in result[0]}
 
 
 def reports(parts: tuple[TrainedPart, ...]) -> tuple[dict[str, Any], ...]:

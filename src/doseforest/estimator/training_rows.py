@@ -126,8 +126,8 @@ class TrainingRows:
         """Weights of the rows as leaves see them: 0 for those that only grow."""
         if self.grows is None:
             return self.weights
-        own = np.ones(self.n_rows) if self.weights is None else self.weights
-        return np.where(self.grows, 0.0, own)
+        row_weights = np.ones(self.n_rows) if self.weights is None else self.weights
+        return np.where(self.grows, 0.0, row_weights)
 
     def block(self, folds: IntArray, columns: Mapping[str, Any]) -> RowBlock:
         """All rows as one block, with columns that are known of them."""

@@ -113,7 +113,11 @@ def given_density(rows: TrainingRows, density: Any) -> Any:
         return Strata(rows.of_given(as_labels(density.labels, "labels")))
     if callable(density):
         columns = rows.treatment_columns.tolist()
-        known = {k: rows.categories[own] for k, own in enumerate(columns) if own in rows.categories}
+        known = {
+            k: rows.categories[column]
+            for k, column in enumerate(columns)
+            if column in rows.categories
+        }
         return in_own_numbers(density, known)
     return rows.of_given(density)
 

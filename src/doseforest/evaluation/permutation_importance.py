@@ -115,8 +115,8 @@ def permutation_importance(
                 order = np.random.default_rng([seed, feature, repeat]).permutation(rows.n_rows)
                 shuffled[:, feature] = rows.X[order, feature]
                 rises[repeat] = judge.losses(_curves(parts, plan, judge, shuffled)) - own
-            found = average_of_units(rises.mean(axis=0)[:, None], rows.weights, rows.ids)
-            values[feature], errors[feature] = found.values[0], found.standard_errors[0]
+            result = average_of_units(rises.mean(axis=0)[:, None], rows.weights, rows.ids)
+            values[feature], errors[feature] = result.values[0], result.standard_errors[0]
             repeat_errors[feature] = _error_over(np.average(rises, axis=1, weights=rows.weights))
     return PermutationImportance(
         values,

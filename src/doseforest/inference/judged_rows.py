@@ -133,12 +133,12 @@ def new_rows_judged(
             f"The 'treatment' parameter must have {model.n_components} components, as in fit. "
             f"Got {doses.shape[1]} instead."
         )
-    found = check_training(table, y, treatment, sample_weight=sample_weight, groups=groups)
-    _check_folds(found, plan.n_folds, "X" if groups is None else "groups")
+    result = check_training(table, y, treatment, sample_weight=sample_weight, groups=groups)
+    _check_folds(result, plan.n_folds, "X" if groups is None else "groups")
     rows = replace(
-        found,
+        result,
         names=trained.names,
-        dose=Doses(model.support.clip(found.dose.values)),
+        dose=Doses(model.support.clip(result.dose.values)),
         effect_columns=trained.effect_columns,
         treatment_columns=trained.treatment_columns,
         categories=trained.categories,

@@ -113,7 +113,7 @@ def scores_by_nuisances(
     bandwidth = 1.0
     if smooth:
         bandwidth = choose_bandwidth("rule_of_thumb", rows, judged.residual, kernel, r)
-    mean, said = centred_influence(
+    mean, influence = centred_influence(
         rows.dose.values,
         judged.residual,
         doses,
@@ -123,7 +123,7 @@ def scores_by_nuisances(
         weights=rows.weights,
     )
     kept = np.ones(len(predicted), bool) if rows.given is None else rows.given
-    return HeldOutScores(predicted, predicted + mean + said, rows.weights, rows.ids, kept)
+    return HeldOutScores(predicted, predicted + mean + influence, rows.weights, rows.ids, kept)
 
 
 def check_seen(doses: Doses, needed: Array, treatment: Any) -> None:

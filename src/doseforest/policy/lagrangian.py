@@ -92,8 +92,8 @@ def smooth_bound(problem: DoseProblem, prices: Prices, temperature: float) -> Sm
             expected = np.einsum("ud,ud->u", chances, limit.weights[rows])
             each += limit.sums(expected, rows)
     gradient = tuple(
-        np.where(np.isfinite(limit.caps), limit.caps - own, 0.0)
-        for limit, own in zip(problem.limits, used, strict=True)
+        np.where(np.isfinite(limit.caps), limit.caps - each, 0.0)
+        for limit, each in zip(problem.limits, used, strict=True)
     )
     bound = hard + revenue(problem, prices)
     return SmoothBound(bound + soft, gradient, bound)

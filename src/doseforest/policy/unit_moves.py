@@ -149,7 +149,7 @@ def _needed(limits: tuple[Limit, ...], moves: _Moves, over: list[FloatArray]) ->
         freed = _sums_before(parts, moves.worth, -step)
         needed |= (each[parts] > 0) & (freed < each[parts])
     moves = moves.only(needed)
-    return moves.only(_that_fit(limits, moves, [np.maximum(-own, 0.0) for own in over]))
+    return moves.only(_that_fit(limits, moves, [np.maximum(-each, 0.0) for each in over]))
 
 
 def _that_fit(limits: tuple[Limit, ...], moves: _Moves, room: list[FloatArray]) -> Marks:

@@ -115,16 +115,16 @@ def _data(rows: TrainingRows) -> str:
 def _treatment(
     rows: TrainingRows, grounds: tuple[DoseSupport, ...], axes: DoseAxes, baseline: Any
 ) -> tuple[str, ...]:
-    own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    row_weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     columns = rows.dose.columns
     if len(columns) == 1:
         digits = 4 if grounds[0].continuous else 6
-        text = _component(columns[0], own, grounds[0])
+        text = _component(columns[0], row_weights, grounds[0])
         return (f"{text}; baseline {dose_text(baseline, digits)}",)
     first = f"{len(columns)} components; baseline {dose_text(baseline, 4)}"
     if not axes.arms:
         described = (
-            _component(own_dose, own, ground)
+            _component(own_dose, row_weights, ground)
             for own_dose, ground in zip(columns, grounds, strict=True)
         )
         return (
@@ -135,10 +135,9 @@ def _treatment(
     lines = [f"arms with doses of their own; baseline {dose_text(baseline, 4)}"]
     for level in np.unique(arm):
         mine = arm == level
-        share = own[mine].sum() / own.sum()
-        lines.append(
-            f"{axes.labels[0]} {level:g} ({share:.0%}): {_within_arm(amount[mine], own[mine])}"
-        )
+        share = row_weights[mine].sum() / row_weights.sum()
+        text = _within_arm(amount[mine], row_weights[mine])
+        lines.append(f"{axes.labels[0]} {level:g} ({share:.0%}): {text}")
     return tuple(lines)
 
 
@@ -194,7 +193,7 @@ def _correction(name: str, rounds: tuple[Mapping[str, Any], ...]) -> tuple[str, 
         half = f", half {report['half'] + 1}" if "half" in report else ""
         where = f"{name}, round {number}{half}: "
         if "t_value" not in report:  # of a correction that is not weighed by its gain
-            facts = (f"{key} {own:.4g}" for key, own in report.items() if key != "half")
+            facts = (f"{key} {each:.4g}" for key, each in report.items() if key != "half")
             lines.append(where + ", ".join(facts))
             continue
         if not report.get("shares"):
@@ -202,7 +201,7 @@ def _correction(name: str, rounds: tuple[Mapping[str, Any], ...]) -> tuple[str, 
             continue
         gain = 1 - report["corrected_risk"] / report["risk"] if report["risk"] > 0 else 0.0
         shares = sorted(report["shares"].items(), key=lambda item: -item[1])
-        named = ", ".join(f"{own} {share:.2f}" for own, share in shares[:MOST_SHARES])
+        named = ", ".join(f"{each} {share:.2f}" for each, share in shares[:MOST_SHARES])
         more = ", …" if len(shares) > MOST_SHARES else ""
         lines.append(
             f"{where}strength {report['strength']:.2f} (t {report['t_value']:.1f}), risk down "

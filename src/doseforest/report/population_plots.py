@@ -90,12 +90,12 @@ class PopulationPlots(ForestPlots):
         """
         pyplot()
         path = dose_path(self._model, self._axes, doses=doses, component=component, at=at)
-        found, rows = self._fitted.averager.average_curve(path.doses), self._fitted.rows
+        result, rows = self._fitted.averager.average_curve(path.doses), self._fitted.rows
         curve = replace(
-            found,
+            result,
             doses=path.x,
-            values=path.broken(found.values),
-            standard_errors=path.broken(found.standard_errors),
+            values=path.broken(result.values),
+            standard_errors=path.broken(result.standard_errors),
         )
         ax = plot_average_curve(curve, path.marks, level=level, ax=ax)
         if show_doses:

@@ -28,7 +28,7 @@ def plot_sensitivity(
         for benchmark in found.benchmarks
         if max(benchmark.outcome_strength, benchmark.dose_strength) < 1
     ]
-    strengths = [max(own.outcome_strength, own.dose_strength) for own in drawn]
+    strengths = [max(each.outcome_strength, each.dose_strength) for each in drawn]
     widest = max(
         [2 * found.robustness_value, *(1.3 * strength for strength in strengths), LEAST_DRAWN]
     )

@@ -114,8 +114,8 @@ class FitReport:
             "n_rows": self.n_rows,
             "outcome_weights": self.outcome_weights,
             "leaf_sizes": list(self.leaf_sizes),
-            "rounds": [dict(own) for own in self.rounds],
-            "growth": {stage: asdict(own) for stage, own in self.growth.items()},
+            "rounds": [dict(round_) for round_ in self.rounds],
+            "growth": {stage: asdict(each) for stage, each in self.growth.items()},
             "doses": Doses.of(self.doses).plain.tolist(),
             "average_curve": self.average_curve.tolist(),
             "importance": self.importance.tolist(),
@@ -201,7 +201,7 @@ def fit_units(
             on_progress=on_progress,
         )
         correction = fit.fit()
-        rounds = tuple(own.report() for own in correction.rounds)
+        rounds = tuple(round_.report() for round_ in correction.rounds)
         growth["correction"] = fit.report
     forest = EffectForest(
         (CorrectedOutcome(_for_new_units(outcomes.full, encoder), correction),),
@@ -273,9 +273,9 @@ def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
         return block.dose[rows], block.row_weights[rows], _ends(levels, support), few
 
     with described(units.context, "a sample of the doses"):
-        found = units.blocks.map(sampled).collect()
-    dose, weights, ends = (np.concatenate([own[place] for own in found]) for place in range(3))
-    levels = all_levels([own for *_, own in found], FEW_LEVELS)
+        result = units.blocks.map(sampled).collect()
+    dose, weights, ends = (np.concatenate([each[place] for each in result]) for place in range(3))
+    levels = all_levels([each for *_, each in result], FEW_LEVELS)
     missed = np.setdiff1d(ends if levels is None else levels, dose)
     dose, weights = np.append(dose, missed), np.append(weights, np.ones(len(missed)))
     # Sums over them must not depend on partitions.
@@ -296,10 +296,10 @@ def _dose_sample(units: Units, support: DoseRange | DoseBox) -> TrainingRows:
 def _ends(doses: DoseArray, support: DoseRange | DoseBox) -> DoseArray:
     """Of some distinct doses the first with the lowest and the highest value of a component."""
     ranges = support.ranges if isinstance(support, DoseBox) else (support,)
-    found = [doses[:0]]
-    for own, values in zip(ranges, Doses.of(doses).columns, strict=True):
-        found += [doses[values == end][:1] for end in (own.low, own.high)]
-    return np.unique(np.concatenate(found))
+    result = [doses[:0]]
+    for range_, values in zip(ranges, Doses.of(doses).columns, strict=True):
+        result += [doses[values == end][:1] for end in (range_.low, range_.high)]
+    return np.unique(np.concatenate(result))
 
 
 def _with_dose(bins: FeatureBins, sample: TrainingRows, max_bins: int) -> FeatureBins:

@@ -84,7 +84,7 @@ def measure_overlap(
         return in_slices(block, lambda rows: _sums(rows, question))
 
     total = units.add_up("overlap of the rows", sums)
-    highest = units.largest("largest weights", lambda own: (own[RATIO].max(initial=0.0),))[0]
+    highest = units.largest("largest weights", lambda block: (block[RATIO].max(initial=0.0),))[0]
     return _report(units, question, total, float(highest), _shown(units, question), summary)
 
 
@@ -110,11 +110,16 @@ def _question(
     nodes, lengths = variance_nodes(quadrature_grid(dose, ground, sample.weights), ground)
 
     def sums(block: RowBlock) -> Sums:
-        own, about = block.row_weights, block.dose - middle
-        return own.sum(), own @ about, own @ about**2, *column_sums(block.X, own)
+        row_weights, about = block.row_weights, block.dose - middle
+        return (
+            row_weights.sum(),
+            row_weights @ about,
+            row_weights @ about**2,
+            *column_sums(block.X, row_weights),
+        )
 
     weight, *means = units.add_up("moments of the dose and of the covariates", sums)
-    about, square = (float(own / weight) for own in means[:2])
+    about, square = (float(mean / weight) for mean in means[:2])
     labels = [feature_label(summary.names, place) for place in range(units.n_features)]
     return _Question(
         density=density,
@@ -130,26 +135,26 @@ def _question(
 
 def _sums(block: RowBlock, asked: _Question) -> Sums:
     """What a report adds up over all rows."""
-    own, r = block.row_weights, asked.ratios.weights(block)
-    told, targets = block[PREDICTED], asked.targets.of(block.dose)
+    row_weights, r = block.row_weights, asked.ratios.weights(block)
+    predicted, targets = block[PREDICTED], asked.targets.of(block.dose)
     kernel = _kernel(block.dose, asked)
-    plain, weighted = kernel * own[:, None], kernel * (own * r)[:, None]
-    ratios = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
+    plain, weighted = kernel * row_weights[:, None], kernel * (row_weights * r)[:, None]
+    ratios = given_variances(asked.density, predicted, asked.nodes, asked.lengths, asked.mean)
     weak = ratios < WEAK_BELOW * asked.variance
     at_mass = block.dose[:, None] == np.array(asked.ground.masses)
-    raw, product = own * block[RATIO], own * r
+    raw, product = row_weights * block[RATIO], row_weights * r
     return (
-        own.sum(),
-        own @ supported(asked.density, told, asked.doses, asked.ground),
+        row_weights.sum(),
+        row_weights @ supported(asked.density, predicted, asked.doses, asked.ground),
         np.stack([plain.sum(axis=0), weighted.sum(axis=0)]),
         np.stack([(plain**2).sum(axis=0), (weighted**2).sum(axis=0)]),
-        own @ weak,
+        row_weights @ weak,
         np.array([raw.sum(), product.sum()]),
         np.array([(raw**2).sum(), (product**2).sum()]),
         int((block[RATIO] > asked.ratios.cap).sum()),
         product @ at_mass,
         product**2 @ at_mass,
-        *asked.columns.sums(block.X, targets, own),
+        *asked.columns.sums(block.X, targets, row_weights),
         *asked.columns.sums(block.X, targets, product),
     )
 
@@ -176,26 +181,28 @@ def _shown(units: Units, asked: _Question) -> _Shown:
     share, seed = min(1.0, SHOWN_ROWS / units.n_rows), derive(units.seed, Purpose.SHOWN_ROWS)
 
     def rows(block: RowBlock) -> tuple[Any, ...]:
-        own = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
-        told = own[PREDICTED]
+        chosen = block.take(fold_of(block.sample_keys, 2**31, seed) < share * 2**31)
+        predicted = chosen[PREDICTED]
         inside = within(asked.ground, asked.doses)
-        variances = given_variances(asked.density, told, asked.nodes, asked.lengths, asked.mean)
+        variances = given_variances(
+            asked.density, predicted, asked.nodes, asked.lengths, asked.mean
+        )
         return (
-            own.sample_keys,
-            own.dose,
-            own.row_weights,
-            asked.ratios.weights(own),
-            own[RATIO] / asked.ratios.raw_mean,
+            chosen.sample_keys,
+            chosen.dose,
+            chosen.row_weights,
+            asked.ratios.weights(chosen),
+            chosen[RATIO] / asked.ratios.raw_mean,
             variances / asked.variance,
-            asked.density.density(told, own.dose[:, None])[:, 0],
-            asked.density.density(told, inside),
+            asked.density.density(predicted, chosen.dose[:, None])[:, 0],
+            asked.density.density(predicted, inside),
         )
 
     with described(units.context, "rows for quantiles of the overlap"):
-        found = units.blocks.map(rows).collect()
-    keys, dose, weights, *others = (np.concatenate(own) for own in zip(*found, strict=True))
+        result = units.blocks.map(rows).collect()
+    keys, dose, weights, *others = (np.concatenate(each) for each in zip(*result, strict=True))
     order = np.lexsort((dose, keys))
-    kept = [own[order] for own in others]
+    kept = [other[order] for other in others]
     return _Shown(dose[order], weights[order] if units.weighted else None, *kept)
 
 

@@ -164,7 +164,7 @@ class SparkEngine:
         spec, kept_bytes, table = self.spec, self.limits.kept_bytes, self._grown
         opened = OpenNodes(
             *(
-                np.concatenate([getattr(own, name) for own in self._open])
+                np.concatenate([getattr(each, name) for each in self._open])
                 for name in OpenNodes.__dataclass_fields__
             )
         )
@@ -184,8 +184,8 @@ class SparkEngine:
 
             def grown(rows: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, NodeTable]]:
                 partial, planned = sent.value
-                for number, own in groupby(rows, key=_number_of):
-                    blocks = (block for _, block in own)
+                for number, each in groupby(rows, key=_number_of):
+                    blocks = (block for _, block in each)
                     yield number, grow_subtrees(spec, partial, planned[number], blocks, kept_bytes)
 
             # What one task of Spark costs by itself would grow a small subtree: each reads several

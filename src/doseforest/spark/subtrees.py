@@ -83,7 +83,7 @@ def ship_rows(
     if not len(block):
         return
     looked_at = block.take(np.arange(0, len(block), 1 + len(block) // LOOKED_AT))
-    if all(own.mean() >= NEARLY_ALL for own in _wanted(spec, partial, tasks, looked_at)):
+    if all(each.mean() >= NEARLY_ALL for each in _wanted(spec, partial, tasks, looked_at)):
         for number in range(len(tasks)):
             yield number, block
         return

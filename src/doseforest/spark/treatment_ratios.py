@@ -75,8 +75,8 @@ def add_ratios(
     cap = float(np.sqrt(units.n_rows))
 
     def sums(block: RowBlock) -> Sums:
-        own, ratio = block.row_weights, block[RATIO]
-        return own.sum(), own @ ratio, own @ np.minimum(ratio, cap)
+        row_weights, ratio = block.row_weights, block[RATIO]
+        return row_weights.sum(), row_weights @ ratio, row_weights @ np.minimum(ratio, cap)
 
     weight, raw, capped = units.add_up("mean weight of the dose", sums)
     kernel = "epanechnikov" if ground.continuous else "exact"

@@ -46,12 +46,12 @@ class Averager:
         """
         smooth = self.kernel != "exact"
         bandwidth = self._narrow if bias_correction else self.bandwidth
-        found = self._averaged(doses.values, np.eye(len(doses)), bias_correction)
+        result = self._averaged(doses.values, np.eye(len(doses)), bias_correction)
         return AverageDoseResponse(
-            values=found.values,
-            standard_errors=found.standard_errors,
-            covariance=found.covariance,
-            degrees=found.degrees,
+            values=result.values,
+            standard_errors=result.standard_errors,
+            covariance=result.covariance,
+            degrees=result.degrees,
             doses=doses.plain,
             bandwidth=bandwidth if smooth else None,
             method="bias_corrected" if bias_correction else "least_error",
@@ -62,8 +62,8 @@ class Averager:
     ) -> Estimate:
         """Average outcome at a dose less that at the baseline."""
         both = np.append(baseline, dose)
-        found = self._averaged(both, np.array([[-1.0], [1.0]]), bias_correction)
-        return found.at(0)
+        result = self._averaged(both, np.array([[-1.0], [1.0]]), bias_correction)
+        return result.at(0)
 
     def scores(self, doses: FloatArray) -> FloatArray:
         """Doubly robust scores of the units, (n_rows, n_doses).
@@ -91,11 +91,11 @@ class Averager:
         rows = self.parts[0].rows
         curves, _ = out_of_bag(self.parts, doses)
         scores = curves + self._said(doses, degree=2 if bias_correction else 1)
-        found = average_of_units(scores @ contrasts, rows.weights, rows.ids)
+        result = average_of_units(scores @ contrasts, rows.weights, rows.ids)
         if bias_correction:
-            return found
+            return result
         chosen = curves + self.strength * self._corrections(doses)
-        return replace(found, values=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
+        return replace(result, values=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
 
     def _said(self, doses: FloatArray, degree: int) -> FloatArray:
         """What residuals add at each dose, in full, with each unit's part in its error."""

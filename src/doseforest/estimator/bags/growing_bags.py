@@ -122,7 +122,9 @@ def common_share(
     own_bags = np.argsort(~without, axis=1, kind="stable")[:, :n_bags]
     noise = bags.noise_in(rows.effect_features[chosen], own_bags, n_threads)
     others = [np.roll(chosen, step) for step in range(1, 1 + N_CONTRASTS)]
-    contrasts = functions[chosen][:, None] - np.stack([functions[own] for own in others], axis=1)
+    contrasts = functions[chosen][:, None] - np.stack(
+        [functions[other] for other in others], axis=1
+    )
     between, within, lost = mean_squares(noise, contrasts)
     return pool_shares(between[~lost], within[~lost], n_bags, bags.bag_size)
 

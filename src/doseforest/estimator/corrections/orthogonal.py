@@ -156,9 +156,9 @@ def _stacked(
 
     def shapes(block: RowBlock) -> dict[str, FloatArray]:
         columns, curves = [], corrected(block)
-        for place, own in enumerate(readings):
+        for place, each in enumerate(readings):
             channels = averages(block, place)
-            for reading in own:
+            for reading in each:
                 added = reading.added(channels, curves, n_threads)
                 columns.append((block[CENTRED] * added).sum(axis=1))
         return {SHAPES: np.stack(columns, axis=1)}
@@ -167,16 +167,16 @@ def _stacked(
     stack = work.stack()
     shares = iter(stack.shares.tolist())
     used = [
-        [(reading, share) for reading in own if (share := next(shares)) > 0] for own in readings
+        [(reading, share) for reading in each if (share := next(shares)) > 0] for each in readings
     ]
 
     def added_up(block: RowBlock) -> dict[str, FloatArray]:
         total, curves = np.zeros(block[ADDED].shape), corrected(block)
-        for place, own in enumerate(used):
-            if not own:
+        for place, each in enumerate(used):
+            if not each:
                 continue
             channels = averages(block, place)
-            for reading, share in own:
+            for reading, share in each:
                 total += share * reading.added(channels, curves, n_threads)
         return {ADDED: block[ADDED] + total}
 
@@ -185,11 +185,11 @@ def _stacked(
     for reading, share in used[0]:
         constant += share * reading.added(everyone.channels[None], nothing, n_threads)[0]
     forests = tuple(
-        SieveForest(forest, *map(tuple, zip(*own, strict=True)))
-        for forest, own in zip(grown.forests, used[1:], strict=True)
-        if own
+        SieveForest(forest, *map(tuple, zip(*each, strict=True)))
+        for forest, each in zip(grown.forests, used[1:], strict=True)
+        if each
     )
-    names = tuple(reading.name for own in readings for reading in own)
+    names = tuple(reading.name for each in readings for reading in each)
     return SieveRound(forests, constant, stack, names)
 
 
@@ -269,7 +269,7 @@ def fit_orthogonal(
     return FittedCorrection(
         correction=OrthogonalCorrection(basis, projection, rounds),
         added=AddedSieve(basis, blocks.block[ADDED]),
-        report=tuple(own.report() for own in rounds),
+        report=tuple(round_.report() for round_ in rounds),
     )
 
 

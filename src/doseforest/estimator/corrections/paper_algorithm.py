@@ -260,5 +260,5 @@ def _leaf_kernel(rows: TrainingRows, grid: FloatArray, settings: PaperSettings) 
     kernel = normalised_kernel(
         dose, grid, settings.bandwidth, settings.kernel, support=ends, over="grid"
     )
-    own = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-    return kernel * own[:, None]
+    row_weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    return kernel * row_weights[:, None]

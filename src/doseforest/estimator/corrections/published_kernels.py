@@ -94,7 +94,7 @@ def fit_published(
             density_on_grid,
             kernel=settings.kernel,
             bandwidth=bandwidth,
-            masses=[own.masses for own in joint_support(rows.dose, rows.weights)],
+            masses=[each.masses for each in joint_support(rows.dose, rows.weights)],
         ).astype(CHANNEL_DTYPE)
     grown = grow_curves(rows, curves, curves, grid, settings, settings.leaf_sizes[0])
     stopwatch.add(grown.seconds)

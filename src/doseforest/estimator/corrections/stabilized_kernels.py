@@ -107,13 +107,13 @@ def fit_stabilized(
         del curves, channels
         share = kernel_share(rows.dose.values, grid, *smoother)
         everyone, *forests = _candidates(rows, grown, share)
-        observed += [own.observed(rows, grid) for own in forests]
+        observed += [forest.observed(rows, grid) for forest in forests]
     with stopwatch("nuisances"):
         stack = _stack(rows, outcome, observed, residual, settings.seed, n_threads)
     with stopwatch("leaves"):
         candidates = [everyone, *forests]
         correction, added = _mixed(rows, grid, candidates, stack)
-    report = {**stack.report([own.name for own in candidates]), "bandwidth": bandwidth}
+    report = {**stack.report([candidate.name for candidate in candidates]), "bandwidth": bandwidth}
     return FittedCorrection(correction, AddedTable(grid, added), (report,))
 
 
@@ -182,8 +182,10 @@ def kernel_share(
     weights: FloatArray | None = None,
 ) -> float:
     """Share of the rows that speak about a dose: effective samples over rows, their median."""
-    own = treatment_weights if weights is None else treatment_weights * weights
-    return float(np.median(effective_sample(dose, grid, bandwidth, kernel, own))) / len(dose)
+    row_weights = treatment_weights if weights is None else treatment_weights * weights
+    return float(np.median(effective_sample(dose, grid, bandwidth, kernel, row_weights))) / len(
+        dose
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -263,12 +265,12 @@ def _mixed(
     constant = np.zeros(len(grid))
     added = np.zeros((rows.n_rows, len(grid)), CHANNEL_DTYPE)
     forests = []
-    for own, share in zip(candidates, stack.shares.tolist(), strict=True):
+    for candidate, share in zip(candidates, stack.shares.tolist(), strict=True):
         if share == 0:
             continue
-        added += (share * own.out_of_bag(rows)).astype(CHANNEL_DTYPE)
-        if own.forest is None:
-            constant += share * own.constant
+        added += (share * candidate.out_of_bag(rows)).astype(CHANNEL_DTYPE)
+        if candidate.forest is None:
+            constant += share * candidate.constant
         else:
-            forests.append(KernelForest(own.forest.forest, own.shrinkage, share))
+            forests.append(KernelForest(candidate.forest.forest, candidate.shrinkage, share))
     return StabilizedCorrection(grid, tuple(forests), constant), added

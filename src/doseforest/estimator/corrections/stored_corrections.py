@@ -129,7 +129,7 @@ def _read_stabilized(
         )
         shrinkage = CHECKS.number(each, "shrinkage", 0.0, LARGEST_RESULT)
         forests.append(KernelForest(forest, shrinkage, CHECKS.number(each, "share", 0.0, 1.0)))
-    check_shares([own.share for own in forests])
+    check_shares([each.share for each in forests])
     constant = CHECKS.vector(arrays, f"{prefix}/constant", len(grid))
     return StabilizedCorrection(grid, tuple(forests), constant)
 

@@ -64,7 +64,7 @@ def choose_arms(
     width = _bandwidth(columns, ends, bandwidth)
     near = [_nearness(columns, end, width) for end in ends]
     if sample_weight is not None:
-        near = [own * sample_weight for own in near]
+        near = [each * sample_weight for each in near]
     for name, given, each in zip(("dose", "baseline"), (dose, baseline), near, strict=True):
         if not each.any():
             raise ValueError(

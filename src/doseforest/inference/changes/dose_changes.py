@@ -93,12 +93,12 @@ class ChangeScores:
     def average(self) -> AverageChange:
         """Mean over the rows, with its standard error by groups."""
         rows = self.rows
-        found = average_of_units(self.values[:, None], rows.weights, rows.ids)
+        result = average_of_units(self.values[:, None], rows.weights, rows.ids)
         full = np.all([move.in_full(rows.dose.values) for move in self.contrast.moves], axis=0)
-        of_units = float(found.standard_errors[0]) ** 2, float(found.degrees[0])
+        of_units = float(result.standard_errors[0]) ** 2, float(result.degrees[0])
         variance, degrees = summed(of_units, self.pair_variance)
         return AverageChange(
-            float(found.values[0]),
+            float(result.values[0]),
             float(np.sqrt(variance)),
             n=rows.n_rows,
             held=float(np.average(~full, weights=rows.weights)),
@@ -127,7 +127,7 @@ class Changes:
         """Scores of one contrast."""
         rows = self.rows
         doses, shares = contrast.at(rows.dose.values)
-        found = represent(
+        result = represent(
             self.draws,
             rows.dose.values,
             contrast,
@@ -136,11 +136,11 @@ class Changes:
             X=rows.treatment_features,
             support=dose_support(rows.dose, rows.weights),
         )
-        said = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
+        moved = (shares * own_out_of_bag(self.parts, doses)).sum(axis=1)
         pairs = pair_variance(
-            found.draws, self.residual, rows.ids, rows.weights, n_folds=self.plan.n_folds
+            result.draws, self.residual, rows.ids, rows.weights, n_folds=self.plan.n_folds
         )
-        return ChangeScores(said + found.values * self.residual, contrast, found, rows, pairs)
+        return ChangeScores(moved + result.values * self.residual, contrast, result, rows, pairs)
 
     def slopes(self) -> ChangeScores:
         """Scores of the slope of each unit's outcome at the dose that it has."""
@@ -219,6 +219,8 @@ def _known(rows: TrainingRows, plan: FitPlan) -> KnownAssignment | None:
     """Densities of all rows at any dose, where the user has given them."""
     if is_estimated(plan.density):
         return None
-    found = conditional_density(rows, plan)
-    everything = isinstance(found, KnownAssignment) and found.estimates is None and found.everywhere
-    return found if everything else None  # type: ignore[return-value]
+    result = conditional_density(rows, plan)
+    everything = (
+        isinstance(result, KnownAssignment) and result.estimates is None and result.everywhere
+    )
+    return result if everything else None  # type: ignore[return-value]

@@ -46,18 +46,18 @@ def estimate_sensitivity(
             2 * square - representer**2,
         ]
     )
-    found = average_of_units(said, rows.weights, rows.ids)
+    result = average_of_units(said, rows.weights, rows.ids)
     return Sensitivity(
         low=ends[0].plain,
         high=ends[1].plain,
-        value=float(found.values[0]),
-        residual_variance=float(found.values[1]),
+        value=float(result.values[0]),
+        residual_variance=float(result.values[1]),
         representer_square=square,
-        covariance=found.covariance,
-        degrees=float(found.degrees[0]),
+        covariance=result.covariance,
+        degrees=float(result.degrees[0]),
         benchmarks=()
         if columns is None
-        else _benchmarks(judged, shapes, contrast, float(found.values[1]), columns),
+        else _benchmarks(judged, shapes, contrast, float(result.values[1]), columns),
     )
 
 
@@ -71,8 +71,8 @@ def _contrast(judged: JudgedRows, doses: FloatArray) -> FloatArray:
 def _weights_of(
     functions: FloatArray, contrast: FloatArray, weights: FloatArray | None
 ) -> FloatArray:
-    own = np.ones(len(functions)) if weights is None else weights
-    gram = functions.T @ (functions * own[:, None]) / own.sum()
+    row_weights = np.ones(len(functions)) if weights is None else weights
+    gram = functions.T @ (functions * row_weights[:, None]) / row_weights.sum()
     solved: FloatArray = np.linalg.pinv(gram, hermitian=True) @ contrast
     return solved
 
@@ -103,13 +103,13 @@ def _benchmarks(
         return float(np.average(lost**2, weights=rows.weights)), float(square)
 
     with_all = moments(everything)
-    found = []
+    result = []
     for column in columns.tolist():
         lost, square = moments(everything[everything != column])
         gains = (lost - with_all[0]) / variance, with_all[1] / square - 1
         strengths = (max(gain, 0.0) for gain in gains)
-        found.append(Benchmark(feature_label(rows.names, column), *strengths))
-    return tuple(found)
+        result.append(Benchmark(feature_label(rows.names, column), *strengths))
+    return tuple(result)
 
 
 def _followed(

@@ -63,7 +63,7 @@ def along_chain(
                 own = np.empty((len(X), n_doses), answers.dtype) if own is None else own
                 own[:, [dose]] = answers
         out.append(own)
-    return np.stack([own for own in out if own is not None])
+    return np.stack([each for each in out if each is not None])
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def _fit_odds(
     rng = np.random.default_rng(seed)
     n_permutations = min(max(ROWS // len(kept), 1), MAX_PERMUTATIONS)
     permuted = [rng.permutation(kept) for _ in range(n_permutations)]
-    columns = [terms.columns(kept, kept), *(terms.columns(kept, own) for own in permuted)]
+    columns = [terms.columns(kept, kept), *(terms.columns(kept, each) for each in permuted)]
     labels = np.repeat([0, 1], [len(kept), n_permutations * len(kept)])
     # A permuted row has the weights of both its parts; all permutations weigh as much as the data.
     row_weights = [weights[kept]]

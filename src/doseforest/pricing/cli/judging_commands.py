@@ -85,8 +85,8 @@ def evaluate(
         "r_risk_less_no_effect": -gap.value,
         "r_risk_standard_error": gap.standard_error,
         "qini": [
-            {"dose": own, "score": curve.score, "interval": list(curve.interval())}
-            for own, curve in zip(scores.doses.tolist(), curves, strict=True)
+            {"dose": each, "score": curve.score, "interval": list(curve.interval())}
+            for each, curve in zip(scores.doses.tolist(), curves, strict=True)
         ],
         "calibration": calibrations,
     }

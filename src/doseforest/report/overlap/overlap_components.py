@@ -29,7 +29,7 @@ def all_within(grounds: tuple[DoseSupport, ...], doses: Doses) -> Doses:
 def beside_masses(grounds: tuple[DoseSupport, ...], dose: Doses) -> NDArray[np.bool_]:
     """Rows whose dose has a density: no component is at a point mass; of levels alone, all rows."""
     columns = zip(grounds, dose.columns, strict=True)
-    apart = [~ground.at_mass(own) for ground, own in columns if ground.continuous]
+    apart = [~ground.at_mass(each) for ground, each in columns if ground.continuous]
     every: NDArray[np.bool_] = np.all([np.ones(len(dose), bool), *apart], axis=0)
     return every
 
@@ -85,14 +85,14 @@ def dose_balance(
     """
     if len(grounds) == 1:
         return covariate_balance(X, dose.values, r, grounds[0], weights=weights, labels=labels)
-    own = np.ones(len(dose)) if weights is None else weights
+    row_weights = np.ones(len(dose)) if weights is None else weights
     columns = dose.columns
-    targets = _targets(columns[0], grounds[0], axes.labels[0], own)
+    targets = _targets(columns[0], grounds[0], axes.labels[0], row_weights)
     if axes.arms:
-        targets |= _within_arms(columns[0], columns[1], axes.labels[1], own)
+        targets |= _within_arms(columns[0], columns[1], axes.labels[1], row_weights)
     else:
         for column, ground, label in zip(columns[1:], grounds[1:], axes.labels[1:], strict=True):
-            targets |= _targets(column, ground, label, own)
+            targets |= _targets(column, ground, label, row_weights)
     return correlation_balance(X, targets, r, weights=weights, labels=labels)
 
 
@@ -100,23 +100,23 @@ def _targets(
     column: FloatArray, ground: DoseSupport, label: str, weights: FloatArray
 ) -> dict[str, FloatArray]:
     """What covariates are compared with, by name."""
-    found = {}
+    result = {}
     if ground.continuous:
-        found[label] = column
-        found[f"{label} squared"] = (column - np.average(column, weights=weights)) ** 2
+        result[label] = column
+        result[f"{label} squared"] = (column - np.average(column, weights=weights)) ** 2
     for mass in ground.masses:
-        found[f"{label} {mass:g}"] = (column == mass).astype(np.float64)
-    return found
+        result[f"{label} {mass:g}"] = (column == mass).astype(np.float64)
+    return result
 
 
 def _within_arms(
     arm: FloatArray, amount: FloatArray, label: str, weights: FloatArray
 ) -> dict[str, FloatArray]:
     """The dose of each arm less its mean there, 0 in other arms."""
-    found = {}
+    result = {}
     for level in np.unique(arm[weights > 0]):
         mine = arm == level
         if np.ptp(amount[mine]) > 0:
             mean = np.average(amount[mine], weights=weights[mine])
-            found[f"{label} of arm {level:g}"] = np.where(mine, amount - mean, 0.0)
-    return found
+            result[f"{label} of arm {level:g}"] = np.where(mine, amount - mean, 0.0)
+    return result

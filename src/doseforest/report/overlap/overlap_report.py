@@ -164,10 +164,10 @@ class OverlapReport:
             },
             "weights": {
                 "weights": ["before capping", "after capping"],
-                "effective_sample": [own.effective_sample for own in spreads],
-                "largest": [own.largest for own in spreads],
+                "effective_sample": [spread.effective_sample for spread in spreads],
+                "largest": [spread.largest for spread in spreads],
                 **{
-                    f"quantile_{share:.0%}": [float(own.quantiles[k]) for own in spreads]
+                    f"quantile_{share:.0%}": [float(spread.quantiles[k]) for spread in spreads]
                     for k, share in enumerate(QUANTILES)
                 },
             },
@@ -234,7 +234,7 @@ def report_overlap(
         asked = grid if grid.joint else Doses(np.union1d(grid, grounds[0].masses))
     doses = asked.values
     X, sample, chosen = rows.treatment_features, rows.weights, averager.weights
-    own = np.ones(rows.n_rows) if sample is None else sample
+    row_weights = np.ones(rows.n_rows) if sample is None else sample
     smoother = (min(averager.bandwidth, averager.error_bandwidth), averager.kernel)
     inside = all_within(grounds, asked).values
     on_doses, observed = _densities(density, chosen, rows, inside)
@@ -256,8 +256,8 @@ def report_overlap(
         masses=masses,
         continuous=any(part.continuous for part in grounds),
         supported=supported_shares(density, X, doses, grounds, sample),
-        kernel_sample=effective_sample(rows.dose, doses, *smoother, own),
-        weighted_sample=effective_sample(rows.dose, doses, *smoother, own * chosen.r),
+        kernel_sample=effective_sample(rows.dose, doses, *smoother, row_weights),
+        weighted_sample=effective_sample(rows.dose, doses, *smoother, row_weights * chosen.r),
         density_quantiles=weighted_quantiles(on_doses, sample),
         observed_quantiles=weighted_quantiles(
             observed[beside], None if sample is None else sample[beside]
@@ -274,7 +274,7 @@ def report_overlap(
         variance_ratios=ratios,
         sample_weights=sample,
         level_samples=np.array(
-            [weight_spread(chosen.r[k], own[k]).effective_sample for k in at_mass]
+            [weight_spread(chosen.r[k], row_weights[k]).effective_sample for k in at_mass]
         ),
     )
 
