@@ -42,7 +42,8 @@ def plan_of(policy: Any, X: FloatArray, n_options: int) -> FloatArray:
     answer = decide(X) if callable(decide) else decide
     answer = getattr(answer, "dose", answer)
     try:
-        doses = np.asarray(Doses.of(answer).plain, np.float64)
+        given = Doses.of(answer)
+        doses = np.asarray(given.table if given.joint else answer, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(_message(f"{type(answer).__name__}", len(X), n_options)) from error
     if doses.ndim == 0 or (n_options > 1 and doses.shape == (n_options,)):
