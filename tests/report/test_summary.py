@@ -8,7 +8,16 @@ from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
 
-SECTIONS = ("Data", "Treatment", "Outcome model", "Correction", "Effects", "Overlap", "Time")
+SECTIONS = (
+    "Data",
+    "Treatment",
+    "Made of",
+    "Outcome model",
+    "Correction",
+    "Effects",
+    "Overlap",
+    "Time",
+)
 
 
 def fit(dose, *, n=300, sample_weight=None, groups=None, y=None, **parameters):
@@ -86,6 +95,32 @@ def test_rounds_and_members_are_told(uniform):
     assert f"{name} 1.00" in said
     for phase in uniform.seconds_:
         assert f"{phase} {uniform.seconds_[phase]:.1f} s" in said
+
+
+def test_what_the_curves_are_made_of_is_said_in_plain_words():
+    dose = np.random.default_rng(0).uniform(0, 4, size=300)
+    members = fit(dose, baseline=2.0, outcome_model=["core", "trees", "process"])
+    made = dict(members.summary().sections)["Made of"][0]
+    kinds = {"core": "splines", "trees": "boosted trees", "process": "Gaussian processes"}
+    for name, share in members.outcome_weights_.items():
+        assert (f"{kinds[name]} ({share:.0%})" in made) == (share >= 0.05)
+    assert ("forests added nothing" in made) == (
+        not any(report["shares"] for report in members.rounds_)
+    )
+
+
+def test_what_forests_change_is_a_share_of_the_bend_of_the_outcome_models_curves(uniform):
+    made = dict(uniform.summary().sections)["Made of"][0]
+    share = float(made.split("changed ")[1].split("%")[0]) / 100
+    doses = uniform.doses_[np.linspace(0, len(uniform.doses_) - 1, 9).astype(int)]
+    frame = pd.DataFrame(
+        np.random.default_rng(1).normal(size=(300, 3)), columns=["income", "age", "visits"]
+    )
+    both = uniform.dose_response(frame, doses)
+    alone = uniform.outcome_model_.dose_response(frame, doses)
+    bends = [each - each.mean(axis=1, keepdims=True) for each in (both - alone, alone)]
+    ratio = np.sqrt((bends[0] ** 2).mean() / (bends[1] ** 2).mean())
+    assert share == pytest.approx(ratio, rel=0.4)  # trees that have seen the rows
 
 
 def test_no_correction_and_sure_of_nothing_are_told_apart():

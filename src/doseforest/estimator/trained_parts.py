@@ -89,6 +89,17 @@ def out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> tuple[Float
     return curves, observed
 
 
+def added_out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> FloatArray:
+    """What corrections add to the curves of all rows at some doses, (n_rows, n_doses)."""
+    shape = parts[0].rows.n_rows, len(doses)
+    added: FloatArray = np.broadcast_to(parts[0].fitted.added.curves(doses), shape).copy()
+    for part in parts[1:]:
+        assert part.rows.grows is not None  # several parts are halves
+        unseen = ~part.rows.grows
+        added[unseen] = np.broadcast_to(part.fitted.added.curves(doses), shape)[unseen]
+    return added
+
+
 def own_out_of_bag(parts: tuple[TrainedPart, ...], doses: FloatArray) -> FloatArray:
     """Outcomes of all rows at doses of each row's own, (n_rows, n_doses)."""
     outcomes = parts[0].outcomes_out_of_bag(doses)

@@ -13,7 +13,7 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.text_tables import text_table
 from doseforest.doses.dose_values import Doses, dose_text
 from doseforest.estimator.averages.averaging import Averager
-from doseforest.estimator.trained_parts import TrainedPart, out_of_bag
+from doseforest.estimator.trained_parts import TrainedPart, added_out_of_bag, out_of_bag
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import is_binary
 from doseforest.nuisance.treatment.treatment_support import DoseSupport, dose_support
@@ -28,6 +28,18 @@ if TYPE_CHECKING:
 
 MOST_SHARES = 4
 EFFECT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+# Kinds of members in plain words, by what their names begin with.
+KINDS = {
+    "core, process": "splines with a Gaussian process",
+    "core, boosted": "splines with boosted trees",
+    "core": "splines",
+    "process": "Gaussian processes",
+    "linear trees": "boosted trees",
+    "trees": "boosted trees",
+}
+LEAST_SHARE = 0.05  # of a kind that is named
+FLAT = 1e-9  # bend of curves that rounding leaves, as a share of their values
+BEND_DOSES = 9  # that the bend of curves is read at
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,6 +95,7 @@ def summarise(forest: GeneralizedCausalForest) -> ModelSummary:
         (
             ("Data", (_data(rows),)),
             ("Treatment", _treatment(rows, fitted.grounds, axes, baseline)),
+            ("Made of", (made_of(forest.outcome_weights_, parts, doses),)),
             ("Outcome model", (_outcome(rows, forest.outcome_weights_, parts, observed),)),
             ("Correction", _correction(fitted.plan.correction.name, forest.rounds_)),
             ("Effects", effects),
@@ -90,6 +103,35 @@ def summarise(forest: GeneralizedCausalForest) -> ModelSummary:
             ("Time", (", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items()),)),
         ),
     )
+
+
+def made_of(weights: Mapping[str, float], parts: tuple[TrainedPart, ...], doses: Doses) -> str:
+    """What the curves are made of, in plain words: kinds of models, and what forests changed.
+
+    That is the root mean square of what the correction adds to curves, of units that it has not
+    seen, as a share of that of the curves of the outcome model; levels are taken off both.
+    """
+    kinds: dict[str, float] = {}
+    for name, share in weights.items():
+        begins = next((start for start in KINDS if name.startswith(start)), None)
+        kind = KINDS[begins] if begins else name
+        kinds[kind] = kinds.get(kind, 0.0) + share
+    named = sorted(kinds.items(), key=lambda item: -item[1])
+    text = ", ".join(f"{kind} ({share:.0%})" for kind, share in named if share >= LEAST_SHARE)
+    few = doses[np.linspace(0, len(doses) - 1, min(len(doses), BEND_DOSES)).astype(int)]
+    added = added_out_of_bag(parts, few.values)
+    if not added.any():
+        return f"{text}; forests added nothing"
+    corrected, _ = out_of_bag(parts, few.values)
+    changed, bend = _bend(added), _bend(corrected - added)
+    if bend <= FLAT * float(np.abs(corrected).max()):
+        return f"{text}, flat over the dose; forests added all of the curves' bend"
+    return f"{text}; forests changed {changed / bend:.0%} of the curves' bend"
+
+
+def _bend(curves: FloatArray) -> float:
+    """Root mean square of curves less their levels."""
+    return float(np.sqrt(((curves - curves.mean(axis=1, keepdims=True)) ** 2).mean()))
 
 
 def _data(rows: TrainingRows) -> str:
