@@ -12,6 +12,7 @@ from doseforest.data.exact_grid import normalised_weights
 
 # Leaf sums of 2^30 rows of this size, however the weights lie, stay within float32.
 LARGEST_VALUE = 1e27
+N_LABELS = 10  # shown of those that are refused
 
 
 def as_array(values: Any, name: str) -> Array:
@@ -67,11 +68,12 @@ def refuse_labels(values: Any, name: str) -> None:
     else:
         text = np.unique(labels).astype(str).tolist() if labels.dtype.kind in "US" else []
     if text:
+        named = ", ".join(map(repr, text[:N_LABELS])) + (", …" if len(text) > N_LABELS else "")
         codes = ", ".join(f"{label!r}: {code}" for code, label in enumerate(text[:2]))
         raise TypeError(
             f"The {name!r} parameter must hold real numbers: doses, or codes of levels in an order "
-            f"that means something. Got text with {len(text)} distinct label(s), such as "
-            f"{text[0]!r}, instead: code them, for instance by .map({{{codes}, …}})."
+            f"that means something. Got text with {len(text)} distinct label(s), {named}, "
+            f"instead: code them, for instance by .map({{{codes}, …}})."
         )
 
 

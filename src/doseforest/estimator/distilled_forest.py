@@ -16,6 +16,7 @@ from doseforest.doses.curve_effects import CurveEffects, dose_table, each_its_ow
 from doseforest.doses.curve_interpolation import interpolated
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.doses.levels import DoseLevels
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers, as_frame, as_series
 
@@ -40,6 +41,9 @@ class DistilledForest(FramedAnswers, CurveEffects):
         The grid, where doses have several components.
     output : {"default", "pandas", "polars"}
         What answers come in, see `set_output`.
+    has_levels : bool
+        Whether the doses of the grid are levels of the treatment; between them answers come with an
+        `OverlapWarning`.
     support : DoseRange or DoseBox
         Doses that it answers for.
 
@@ -58,6 +62,7 @@ class DistilledForest(FramedAnswers, CurveEffects):
     spread: float
     grid: DoseArray | None = None
     output: str = "default"
+    has_levels: bool = False
     support: DoseRange | DoseBox = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +83,20 @@ class DistilledForest(FramedAnswers, CurveEffects):
         """Number of components of a dose."""
         return 1 if self.grid is None else Doses.of(self.grid).n_components
 
+    def check_asked(self, **asked: Doses) -> None:
+        """Refuse doses beyond the grid, and warn of those between levels.
+
+        Parameters
+        ----------
+        **asked : Doses
+            Doses of a call by the names of its parameters.
+        """
+        for name, doses in asked.items():
+            check_doses(doses, self.support, name)
+        if self.has_levels:
+            every = np.concatenate([doses.values.ravel() for doses in asked.values()])
+            DoseLevels(tuple(self.doses.tolist())).warn(every)
+
     def dose_response(self, X: Any, doses: Any = None) -> FloatArray:
         """Expected outcome of each unit, shape (n_units, n_doses), on a grid or unit by unit."""
         table = self.forest.checked_table(X)
@@ -87,7 +106,8 @@ class DistilledForest(FramedAnswers, CurveEffects):
         if doses is not None:
             own = dose_table(doses, table.n_rows, n_components=self.n_components)
             different = each_its_own(doses, self.n_components) and (own != own[:1]).any()
-            asked = check_doses(own if different else own[:1], self.support)
+            asked = own if different else own[:1]
+            self.check_asked(doses=asked)
             curves = interpolated(grid, curves, asked.values)
             shown = own.values if different else own.values[0]
         framed: FloatArray = as_frame(curves, shown, X, self.output)

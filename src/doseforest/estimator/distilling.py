@@ -49,6 +49,7 @@ def distill(
         seed=seed,
         n_jobs=n_jobs,
     )
+    small = replace(small, has_levels=bool(model.dose_levels.values))
     return with_features_of(model, small)
 
 

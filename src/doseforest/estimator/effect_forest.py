@@ -16,7 +16,6 @@ from doseforest.base.late import late
 from doseforest.base.machine import thread_count
 from doseforest.data.categories import recoded
 from doseforest.data.feature_table import BlockSource, Categories, as_table
-from doseforest.doses.bases.dose_basis import IndicatorBasis, component_of
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.curve_effects import (
     CurveEffects,
@@ -27,6 +26,7 @@ from doseforest.doses.curve_effects import (
 from doseforest.doses.dose_slopes import check_positive, slope_doses
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, check_doses
+from doseforest.doses.levels import DoseLevels, check_component_levels
 from doseforest.engine.forest import Forest
 from doseforest.estimator.answer_frames import FramedAnswers, as_frame, as_series
 from doseforest.estimator.bags.unit_bags import UnitBags
@@ -140,7 +140,7 @@ class EffectMethods(CurveEffects):
         table = model.checked_table(X)
         by_unit = dose_table(asked, table.n_rows, n_components=model.n_components)
         shown = by_unit if each_its_own(asked, model.n_components) else by_unit[0]
-        check_doses(shown, model.support)
+        model.check_asked(doses=shown)
         framed: FloatArray = as_frame(model._curves_of(table, shown), shown, X, model.output)
         return framed
 
@@ -167,7 +167,8 @@ class EffectMethods(CurveEffects):
             unit_doses(dose, n_units, "dose", width),
         )
         table = model.checked_table(X)
-        doses = check_doses(Doses.stack(ends), model.support)
+        doses = Doses.stack(ends)
+        model.check_asked(doses=doses)
         curves = model._curves_of(table, doses)
         effects = curves[:, 1] - curves[:, 0]
         named: FloatArray = as_series(effects, "effect", X, model.output)
@@ -289,6 +290,9 @@ class EffectForest(FramedAnswers, EffectMethods):
         What answers come in, see `set_output`.
     bags : UnitBags or None
         The forest of intervals, where the fit had ``inference="bags"``.
+    component_levels : tuple of tuple of float
+        Levels of each component of the dose, without entries where it is a quantity. Between the
+        levels of one component answers are interpolated, with an `OverlapWarning`.
 
     Examples
     --------
@@ -315,6 +319,7 @@ class EffectForest(FramedAnswers, EffectMethods):
     categories: Categories = field(default_factory=dict)
     output: str = "default"
     bags: UnitBags | None = None
+    component_levels: tuple[tuple[float, ...], ...] = ((),)
 
     @property
     def _model(self) -> EffectForest:
@@ -413,9 +418,45 @@ class EffectForest(FramedAnswers, EffectMethods):
         tuple of float
             The levels; empty for a continuous component.
         """
-        bases = (getattr(part.correction, "basis", None) for part in self.parts)
-        parts = (component_of(basis, place) for basis in bases)
-        return next((basis.levels for basis in parts if isinstance(basis, IndicatorBasis)), ())
+        return self.component_levels[place] if any(self.component_levels) else ()
+
+    @property
+    def dose_levels(self) -> DoseLevels:
+        """Levels of a dose of one component, between which answers are interpolated."""
+        return DoseLevels(() if self.n_components > 1 else self.component_levels[0])
+
+    def require_levels(self, **asked: Doses) -> None:
+        """Refuse doses between levels, for answers that cannot be interpolated.
+
+        Parameters
+        ----------
+        **asked : Doses
+            Doses of a call by the names of its parameters.
+        """
+        for name, doses in asked.items():
+            if self.n_components > 1:
+                check_component_levels(doses.values, self.component_levels, name)
+            else:
+                self.dose_levels.require(doses.values, name)
+
+    def check_asked(self, **asked: Doses) -> None:
+        """Refuse doses that the forest cannot answer for, and warn of those between levels.
+
+        Parameters
+        ----------
+        **asked : Doses
+            Doses of a call by the names of its parameters.
+        """
+        for name, doses in asked.items():
+            check_doses(doses, self.support, name)
+        if not any(self.component_levels):
+            return
+        if self.n_components > 1:
+            for name, doses in asked.items():
+                check_component_levels(doses.values, self.component_levels, name)
+        else:
+            every = np.concatenate([doses.values.ravel() for doses in asked.values()])
+            self.dose_levels.warn(every)
 
     def _curves_of(self, table: BlockSource, doses: Doses) -> FloatArray:
         """Curves of a checked table at a grid, or at each unit's doses."""
@@ -441,6 +482,10 @@ class EffectForest(FramedAnswers, EffectMethods):
         array of shape (n_units, n_doses)
             The curves.
         """
+        if any(self.component_levels):
+            levels = self.dose_levels
+            if levels.apart(doses).any():
+                return levels.read(self.curves(X, np.array(levels.values)), doses)
         n_threads = thread_count(self.n_jobs)
         splits = np.ascontiguousarray(X[:, self.effect_columns])
         total = np.zeros((len(X), doses.shape[-1]))

@@ -21,7 +21,7 @@ from doseforest.base.late import late
 from doseforest.base.progress import ProgressBar
 from doseforest.data.binning import MAX_BINS
 from doseforest.data.registered_names import NameIn
-from doseforest.doses.bases.dose_basis import BASES, DoseBasis
+from doseforest.doses.bases.dose_basis import BASES, DoseBasis, basis_levels
 from doseforest.doses.boxes import distinct_doses, has_levels, observed_support
 from doseforest.doses.curve_effects import dose_table, each_its_own
 from doseforest.doses.dose_labels import dose_labels, series_label
@@ -475,6 +475,7 @@ class GeneralizedCausalForest(
             "baseline": baseline.element,
             "support": support,
             "bounded": is_binary(rows.y, rows.weights),
+            "component_levels": basis_levels(plan.basis, rows.dose.n_components),
             "n_jobs": self.n_jobs,
         }
         self.model_ = EffectForest(tuple(part.corrected for part in parts), bags=bags, **common)

@@ -55,5 +55,13 @@ def choose_grid(rows: TrainingRows, asked: Any, baseline: Doses) -> Doses:
 
 
 def correction_grid(rows: TrainingRows, grid: Doses, baseline: Doses) -> Doses:
-    """Doses at which leaves hold curves: those of the forest; of several components, all usual."""
-    return usual_grid(rows.dose, rows.weights, baseline) if grid.joint else grid
+    """Doses at which leaves hold curves: those of the forest; of several components, all usual.
+
+    A baseline between levels is left out: no row is there.
+    """
+    if grid.joint:
+        return usual_grid(rows.dose, rows.weights, baseline)
+    if not has_levels(rows.dose, rows.weights):
+        return grid
+    levels, _ = distinct_doses(rows.dose, rows.weights)
+    return grid[np.isin(grid, levels)]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.dose_values import Doses, dose_text
+from doseforest.doses.levels import OverlapWarning
 from doseforest.estimator.fit_plan import FitPlan
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.treatment.chained import (
@@ -26,10 +27,6 @@ SUPPORTED_SHARE = 0.05  # of the density at a unit's likeliest dose
 FEWEST_SUPPORTED = 0.1  # share of units below which a dose is called out
 FEWEST_AT_LEVEL = 20
 N_SHOWN = 101  # doses among which the likeliest is looked for
-
-
-class OverlapWarning(UserWarning):
-    """Some doses are next to impossible for most units."""
 
 
 def fit_overlap(

@@ -233,7 +233,9 @@ def scores_of_forest(forest: Any, doses: Any) -> DoseScores:
     n_given = rows.n_given
     width = forest.n_components
     levels = _levels(doses, np.empty((0, width)))
-    asked = check_doses(Doses.of_table(levels), forest.support_).values
+    checked = check_doses(Doses.of_table(levels), forest.support_)
+    forest.model_.require_levels(doses=checked)
+    asked = checked.values
     weights = forest._fitted.averager.weights.r
     own = judged.curves(asked) + said_by_residuals(judged, asked, weights)
     values = np.full((n_given, len(levels)), np.nan)

@@ -34,6 +34,8 @@ def store_distilled_forest(model: DistilledForest) -> tuple[dict[str, Any], dict
         "error": float(model.error),
         "spread": float(model.spread),
     }
+    if model.has_levels:
+        metadata["levels"] = True
     if model.grid is not None:
         arrays = {**arrays, "grid": Doses.of(model.grid).plain}
     return metadata, arrays
@@ -59,4 +61,5 @@ def read_distilled_forest(
         error=CHECKS.number(metadata, "error", 0.0),
         spread=CHECKS.number(metadata, "spread", 0.0),
         grid=own,
+        has_levels="levels" in metadata and CHECKS.flag(metadata, "levels"),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from doseforest.base.dtypes import MAX_FEATURES, Array, IntArray
 from doseforest.data.feature_table import Categories
+from doseforest.doses.bases.dose_basis import basis_levels
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.grids import SUPPORT_SLACK, DoseRange
@@ -75,6 +76,8 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         "bounded": bool(model.bounded),
         "parts": parts,
     }
+    if any(model.component_levels):
+        metadata["levels"] = [list(values) for values in model.component_levels]
     if model.categories:
         metadata["categories"] = store_categories(model.categories)
     if model.bags is not None:
@@ -111,11 +114,12 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
     CHECKS.require(
         isinstance(described, list) and 1 <= len(described) <= MOST_PARTS, "has no parts"
     )
+    parts = tuple(
+        _part(each, arrays, number, n_features, columns, categories, support.n_components)
+        for number, each in enumerate(described)
+    )
     return EffectForest(
-        parts=tuple(
-            _part(each, arrays, number, n_features, columns, categories, support.n_components)
-            for number, each in enumerate(described)
-        ),
+        parts=parts,
         n_features=n_features,
         feature_names=None if names is None else CHECKS.names(names, n_features, "feature"),
         effect_columns=columns,
@@ -125,7 +129,29 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         bounded=CHECKS.flag(metadata, "bounded"),
         categories=categories,
         bags=_bags(metadata, arrays, n_features, columns, categories, support.n_components),
+        component_levels=_levels(metadata, parts, support.n_components),
     )
+
+
+def _levels(
+    metadata: Mapping[str, Any], parts: tuple[CorrectedOutcome, ...], n_components: int
+) -> tuple[tuple[float, ...], ...]:
+    """Levels of each component; files of 0.1 have them in the basis of a correction alone."""
+    if "levels" not in metadata:
+        bases = (getattr(part.correction, "basis", None) for part in parts)
+        each = (basis_levels(basis, n_components) for basis in bases if basis is not None)
+        return next(each, ((),) * n_components)
+    described = metadata["levels"]
+    CHECKS.require(
+        isinstance(described, list)
+        and len(described) == n_components
+        and all(isinstance(values, list) and len(values) != 1 for values in described),
+        "has levels that do not fit its doses",
+    )
+    for values in described:
+        CHECKS.finite(*values)
+        CHECKS.increasing(values, "levels")
+    return tuple(tuple(map(float, values)) for values in described)
 
 
 def _part(

@@ -15,7 +15,7 @@ from doseforest.data.feature_places import feature_places
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
 from doseforest.doses.dose_values import dose_text
-from doseforest.doses.grids import check_count, check_doses
+from doseforest.doses.grids import check_count
 from doseforest.estimator.early_checks import check_given
 from doseforest.inference.doubts.compared_effects import (
     ends_to_compare,
@@ -330,7 +330,8 @@ class ForestTests:
         check_one_component(model.n_components, "tests.shape")
         checked_shape(shape)
         grid = dose_table(model.doses if doses is None else doses, 1).distinct
-        average = self._fitted.averager.average_curve(check_doses(grid, model.support))
+        model.check_asked(doses=grid)
+        average = self._fitted.averager.average_curve(grid)
         return shape_test(average, shape, n_draws=n_draws, random_state=random_state)
 
     def sensitivity(
@@ -512,6 +513,7 @@ class ForestTests:
         model, names = self._fitted.model, ("baseline", "dose")
         start = model.baseline if baseline is None else baseline
         ends = compared_doses(start, dose, names, model.support, model.n_components)
+        model.require_levels(**dict(zip(names, ends, strict=True)))
         if ends[0] == ends[1]:
             raise ValueError(
                 "The 'dose' parameter must differ from the baseline. "

@@ -11,6 +11,7 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.data.binning import FeatureBins, feature_edges, sampled_ids
 from doseforest.data.row_blocks import RowBlock
+from doseforest.doses.bases.dose_basis import basis_levels
 from doseforest.doses.bases.spline_products import fit_splines
 from doseforest.doses.boxes import DoseBox
 from doseforest.doses.dose_values import Doses
@@ -178,8 +179,8 @@ def fit_units(
     growth = {"nuisances": nuisances.report}
     rounds: tuple[dict[str, Any], ...] = ()
     sizes = settings.sizes(units.n_rows)
+    basis = fit_basis(settings.basis, sample)
     if settings.correction == "orthogonal":
-        basis = fit_basis(settings.basis, sample)
         fit = SieveFit(
             units=units,
             outcomes=outcomes,
@@ -214,6 +215,7 @@ def fit_units(
         bounded=summary.binary,
         n_jobs=1,
         categories=summary.categories,
+        component_levels=basis_levels(basis, sample.dose.n_components),
     )
     interval = None
     if ratios is not None:

@@ -11,7 +11,6 @@ from pyspark.ml.util import MLReadable, MLWritable
 
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.doses.curve_effects import dose_table, one_dose
-from doseforest.doses.grids import check_doses
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.report.overlap.overlap_report import OverlapReport
@@ -288,8 +287,7 @@ class SparkCausalForestModel(
         width = forest.support.n_components
         asked = dose_table(forest.doses if doses is None else doses, 1, n_components=width)[0]
         start = one_dose(forest.baseline if baseline is None else baseline, "baseline", width)
-        check_doses(asked, forest.support)
-        check_doses(start, forest.support, "baseline")
+        forest.check_asked(doses=asked, baseline=start)
         return asked.values, np.atleast_1d(start)
 
     def _broadcast(self, dataset: Any) -> Any:

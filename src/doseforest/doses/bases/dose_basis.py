@@ -44,6 +44,7 @@ __all__ = [
     "UserFunctions",
     "basis_components",
     "basis_from_json",
+    "basis_levels",
     "component_of",
     "own_values",
     "read_basis",
@@ -366,6 +367,16 @@ def component_of(basis: Any, place: int) -> Any:
     if isinstance(basis, ArmsBasis):
         return basis.arms if place == 0 else None
     return basis
+
+
+def basis_levels(basis: Any, n_components: int = 1) -> tuple[tuple[float, ...], ...]:
+    """Levels of each component of the dose between which a basis has no functions.
+
+    >>> basis_levels(Indicators().fit([0, 1, 1])), basis_levels(Legendre().fit([0, 1, 2]))
+    (((0.0, 1.0),), ((),))
+    """
+    parts = (component_of(basis, place) for place in range(n_components))
+    return tuple(part.levels if isinstance(part, IndicatorBasis) else () for part in parts)
 
 
 def _restored(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.doses.grids import as_doses, dose_sample
+from doseforest.doses.levels import MODELLED
 from doseforest.doses.stored_values import FileChecks
 
 CHECKS = FileChecks("basis of the dose")
@@ -62,7 +63,8 @@ class IndicatorBasis:
         if unknown.any():
             raise ValueError(
                 f"The 'doses' parameter must hold levels seen in fit, {list(self.levels)}. "
-                f"Got {checked[unknown][0]} instead."
+                f"Got {checked[unknown][0]} instead: ask for levels, or take {MODELLED}, which "
+                "models the curve between them."
             )
         own = checked[:, None] == levels[levels != self.reference]
         return np.hstack([np.ones((len(checked), 1)), own])

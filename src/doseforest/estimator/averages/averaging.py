@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from doseforest.base.dtypes import FloatArray
 from doseforest.base.estimates import Estimate, JointEstimates
+from doseforest.doses.bases.dose_basis import basis_levels
+from doseforest.doses.boxes import distinct_doses
 from doseforest.doses.dose_values import Doses
+from doseforest.doses.levels import DoseLevels
 from doseforest.doses.smoothing.kernels import Kernel
 from doseforest.estimator.averages.average_curves import (
     AverageDoseResponse,
@@ -35,6 +39,8 @@ class Averager:
     kernel: str | Kernel
     bandwidth: float
     error_bandwidth: float  # of standard errors
+    levels: DoseLevels  # between which curves are interpolated
+    matched: DoseLevels  # at which residuals speak, where the kernel is exact
 
     def average_curve(self, doses: Doses, *, bias_correction: bool = False) -> AverageDoseResponse:
         """Average outcome at each dose with standard errors.
@@ -71,8 +77,7 @@ class Averager:
         Out-of-bag curves plus what the unit's own residual says, in full: given the covariates
         their mean is mu(t, x) where the curves or the weights are right.
         """
-        curves, _ = out_of_bag(self.parts, doses)
-        return curves + self._said(doses, degree=1)
+        return self._curves(doses) + self._said(doses, degree=1)
 
     @property
     def _narrow(self) -> float:
@@ -89,7 +94,7 @@ class Averager:
         bandwidth of a curve that is not known.
         """
         rows = self.parts[0].rows
-        curves, _ = out_of_bag(self.parts, doses)
+        curves = self._curves(doses)
         scores = curves + self._said(doses, degree=2 if bias_correction else 1)
         result = average_of_units(scores @ contrasts, rows.weights, rows.ids)
         if bias_correction:
@@ -97,8 +102,19 @@ class Averager:
         chosen = curves + self.strength * self._corrections(doses)
         return replace(result, values=np.average(chosen @ contrasts, axis=0, weights=rows.weights))
 
+    def _curves(self, doses: FloatArray) -> FloatArray:
+        """Out-of-bag curves of the rows, (n_rows, n_doses)."""
+        return self.levels.through(lambda asked: out_of_bag(self.parts, asked)[0], doses)
+
     def _said(self, doses: FloatArray, degree: int) -> FloatArray:
-        """What residuals add at each dose, in full, with each unit's part in its error."""
+        """What residuals add at each dose, in full, with each unit's part in its error.
+
+        Between levels it is interpolated, unit by unit: errors so are those of the same
+        combination of the levels.
+        """
+        return self.matched.through(partial(self._said_at, degree=degree), doses)
+
+    def _said_at(self, doses: FloatArray, degree: int) -> FloatArray:
         rows = self.parts[0].rows
         mean, said = centred_influence(
             rows.dose.values,
@@ -113,6 +129,9 @@ class Averager:
         return mean + said
 
     def _corrections(self, doses: FloatArray) -> FloatArray:
+        return self.matched.through(self._corrections_at, doses)
+
+    def _corrections_at(self, doses: FloatArray) -> FloatArray:
         rows = self.parts[0].rows
         return residual_influence(
             rows.dose.values,
@@ -137,4 +156,19 @@ def prepare_averages(parts: tuple[TrainedPart, ...], plan: FitPlan) -> Averager:
         r = choice.chosen.r
         bandwidth = choose_bandwidth(plan.average_bandwidth, rows, residual, kernel, r)
         usual = choose_bandwidth("rule_of_thumb", rows, residual, kernel, r)
-    return Averager(parts, residual, choice.chosen, choice.strength, kernel, bandwidth, usual)
+    levels = matched = DoseLevels()
+    if not rows.dose.joint:
+        levels = DoseLevels(*basis_levels(plan.basis))
+        if kernel == "exact":
+            matched = DoseLevels(tuple(distinct_doses(rows.dose, rows.weights)[0].values.tolist()))
+    return Averager(
+        parts=parts,
+        residual=residual,
+        weights=choice.chosen,
+        strength=choice.strength,
+        kernel=kernel,
+        bandwidth=bandwidth,
+        error_bandwidth=usual,
+        levels=levels,
+        matched=matched,
+    )

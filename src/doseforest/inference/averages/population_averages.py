@@ -10,7 +10,6 @@ from doseforest.base.estimates import Estimate
 from doseforest.doses.compared_doses import compared_doses
 from doseforest.doses.curve_effects import dose_table
 from doseforest.doses.dose_values import Doses
-from doseforest.doses.grids import check_doses
 from doseforest.estimator.averages.average_curves import AverageDoseResponse
 from doseforest.inference.averages.projection_columns import projection_columns
 from doseforest.inference.averages.projections import LinearProjection, project
@@ -101,9 +100,8 @@ class PopulationAverages:
         """
         model, averager = self._fitted.model, self._fitted.averager
         asked = dose_table(model.doses if doses is None else doses, 1, "doses", model.n_components)
-        return averager.average_curve(
-            check_doses(asked[0], model.support), bias_correction=_checked_flag(bias_correction)
-        )
+        model.check_asked(doses=asked[0])
+        return averager.average_curve(asked[0], bias_correction=_checked_flag(bias_correction))
 
     def effect(self, dose: Any, baseline: Any = None, *, bias_correction: bool = False) -> Estimate:
         """Average effect of a dose against the baseline, with its standard error.
@@ -146,7 +144,9 @@ class PopulationAverages:
         """
         ends = self._two_doses(low, high, ("low", "high"))
         gap = _gap(ends, "high", "low")
-        effect = self.effect(ends[1], ends[0], bias_correction=bias_correction)
+        effect = self._fitted.averager.average_effect(
+            ends[1], ends[0], bias_correction=_checked_flag(bias_correction)
+        )
         return Estimate(
             effect.value / gap, effect.standard_error / abs(gap), degrees=effect.degrees
         )
@@ -287,7 +287,9 @@ class PopulationAverages:
     def _two_doses(self, first: Any, second: Any, names: tuple[str, str]) -> Doses:
         model = self._fitted.model
         start = model.baseline if first is None else first
-        return compared_doses(start, second, names, model.support, model.n_components)
+        ends = compared_doses(start, second, names, model.support, model.n_components)
+        model.check_asked(**dict(zip(names, ends, strict=True)))
+        return ends
 
 
 def _checked_flag(bias_correction: Any) -> bool:

@@ -42,6 +42,7 @@ def ends_to_compare(fitted: Fitted, low: Any, high: Any) -> Doses:
         each if asked is None else asked for each, asked in zip(usual, (low, high), strict=True)
     ]
     ends = compared_doses(given[0], given[1], ("low", "high"), model.support, width)
+    model.require_levels(low=ends[0], high=ends[1])
     if ends[0] == ends[1]:
         raise ValueError(
             f"The 'high' parameter must differ from 'low'. Got {ends[1].plain} for both instead."

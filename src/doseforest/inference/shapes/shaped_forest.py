@@ -121,7 +121,9 @@ def shaped_forest(forest: Any, shape: Shape, doses: Any = None) -> EffectForest:
     names = checked_shape(shape)
     given = model.doses
     if doses is not None:
-        given = check_doses(dose_table(doses, 1)[0], model.support).values
+        checked = check_doses(dose_table(doses, 1)[0], model.support)
+        model.require_levels(doses=checked)
+        given = checked.values
     assert isinstance(model.support, DoseRange)  # of one component
     grid = np.unique(np.concatenate([[model.support.low], given, [model.support.high]]))
     grid = grid[np.append(True, np.diff(grid) > LEAST_GAP * np.ptp(grid))]

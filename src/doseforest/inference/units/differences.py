@@ -46,7 +46,18 @@ def bags_of(model: Any) -> UnitBags:
 
 
 def unit_curves(model: Any, X: FloatArray, doses: DoseArray) -> UnitCurves:
-    """Curves of a block of checked units at a row of doses for each, (n_units, n_doses)."""
+    """Curves of a block of checked units at a row of doses for each, (n_units, n_doses).
+
+    Between levels of the dose curves and functions are interpolated: variances so are those of the
+    same combination of the levels.
+    """
+    levels = model.dose_levels
+    if levels.apart(doses).any():
+        at = unit_curves(model, X, np.tile(levels.values, (len(X), 1)))
+        functions = np.stack(
+            [levels.read(each, doses) for each in np.moveaxis(at.functions, 2, 0)], axis=2
+        )
+        return UnitCurves(levels.read(at.curves, doses), functions, at.noise)
     bags, n_threads = bags_of(model), thread_count(model.n_jobs)
     noise = bags.noise(X[:, model.effect_columns], n_threads)
     functions = own_values(bags.basis, doses)[:, :, 1:]

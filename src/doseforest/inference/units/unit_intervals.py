@@ -12,7 +12,6 @@ from doseforest.base.dtypes import FloatArray
 from doseforest.base.intervals import checked_coverage
 from doseforest.doses.curve_effects import dose_gaps, dose_table, each_its_own, unit_doses
 from doseforest.doses.dose_slopes import check_positive, slope_doses
-from doseforest.doses.grids import check_doses
 from doseforest.estimator.answer_frames import as_frame, as_series
 from doseforest.inference.units.best_doses import best_doses
 from doseforest.inference.units.differences import Differences, bags_of, differences
@@ -98,15 +97,14 @@ class UnitIntervals:
         n_units, width = len(X), model.n_components
         low = model.baseline if baseline is None else baseline
         starts = unit_doses(low, n_units, "baseline", width)
-        check_doses(starts, model.support, "baseline")
         if dose is not None:
             ends = unit_doses(dose, n_units, "dose", width)
-            check_doses(ends, model.support, "dose")
+            model.check_asked(baseline=starts, dose=ends)
             return self._alone(differences(model, X, ends[:, None], starts[:, None]), "effect", X)
         given = model.doses if doses is None else doses
         asked = dose_table(given, n_units, n_components=width)
         shown = asked if each_its_own(given, width) else dose_table(given, 1, n_components=width)[0]
-        check_doses(shown, model.support)
+        model.check_asked(baseline=starts, doses=shown)
         return UnitInference(
             differences(model, X, asked, starts[:, None]),
             shown=partial(as_frame, doses=shown, X=X, output=model.output),
@@ -147,8 +145,7 @@ class UnitIntervals:
         starts = unit_doses(first, n_units, "first", width)
         ends = unit_doses(second, n_units, "second", width)
         gaps = dose_gaps(starts, ends)
-        check_doses(starts, model.support, "first")
-        check_doses(ends, model.support, "second")
+        model.check_asked(first=starts, second=ends)
         result = differences(model, X, ends[:, None], starts[:, None])
         return self._alone(result, "partial_effect", X, 1 / gaps)
 
@@ -248,7 +245,7 @@ class UnitIntervals:
         grid = dose_table(given, 1, n_components=model.n_components).distinct
         if not len(grid):
             raise ValueError("The 'doses' parameter must hold a dose or more. Got none instead.")
-        check_doses(grid, model.support)
+        model.check_asked(doses=grid)
         result = best_doses(model, X, grid, float(coverage), minimize=minimize)
         return replace(
             result, shown=partial(as_series, name="optimal_dose", X=X, output=model.output)

@@ -13,7 +13,6 @@ import numpy as np
 from doseforest.base.dtypes import DoseArray, FloatArray
 from doseforest.base.late import late
 from doseforest.doses.dose_values import Doses, dose_text
-from doseforest.doses.grids import check_doses
 from doseforest.estimator.distilled_forest import DistilledForest
 from doseforest.estimator.effect_forest import EffectForest
 from doseforest.policy.artifact.alternatives import Alternatives, choose, weigh
@@ -142,7 +141,7 @@ class DosePolicy:
         given = getattr(served, "doses", None) if self.doses is None else self.doses
         doses = checked_doses(given)
         if isinstance(served, EffectForest | DistilledForest):
-            check_doses(doses, served.support)
+            served.check_asked(doses=doses)
         start = getattr(served, "baseline", None) if self.baseline is None else self.baseline
         place = place_of(doses[0] if start is None else start, doses, "baseline")
         support = checked_support(self.support, self.forest, doses)
