@@ -126,6 +126,12 @@ def _models(swapped, kernel, paper, levels):
         "kernel": published,
         "paper": paper.model_,
         "none": kernel.outcome_model_,
+        "none, levels": replace(
+            kernel.outcome_model_,
+            doses=np.arange(3.0),
+            baseline=1.0,
+            component_levels=((0.0, 1.0, 2.0),),
+        ),
     }
 
 
@@ -136,6 +142,7 @@ KINDS = [
     "kernel",
     "paper",
     "none",
+    "none, levels",
 ]
 
 
@@ -397,7 +404,7 @@ def test_every_array_that_does_not_fit_is_refused(files, load, kind, change):
     metadata, arrays = contents(files / f"{kind}.dose")
     load(metadata, arrays)
     # A shorter grid of default doses is a grid, and without trees nobody misses a column.
-    free = {"doses", "effect_columns"} if kind == "none" else {"doses"}
+    free = {"doses", "effect_columns"} if kind.startswith("none") else {"doses"}
     for name, forged in damaged(arrays, change):
         if change == "too short" and name in free:
             continue
@@ -438,6 +445,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::doseforest.doses.levels.OverlapWarning")
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_a_hostile_description_is_refused_or_answers_with_numbers(files, load, kind):
     """One value anywhere in the description is replaced, at random; fixed seed."""
@@ -460,6 +468,20 @@ def test_a_hostile_description_is_refused_or_answers_with_numbers(files, load, k
                 assert np.isfinite(loaded.effect(x, 2.0, 1.0)).all(), path
     # Names, counts of rows and what is merely reported may be anything of their type.
     assert n_refused > 300
+
+
+@pytest.mark.parametrize(
+    "forged", [None, [], [0.0, 1.0], [[1.0]], [[2.0, 1.0]], [[1.0, 1.0]], [["a", "b"]], [[], []]]
+)
+def test_levels_that_do_not_fit_are_refused(files, load, forged):
+    metadata, arrays = contents(files / "none, levels.dose")
+    assert metadata["levels"] == [[0.0, 1.0, 2.0]]
+    with pytest.raises(ForestFileError, match=r"levels|something else than finite numbers"):
+        load({**metadata, "levels": forged}, arrays)
+    metadata, arrays = contents(files / f"{LEVELS}.dose")
+    assert "levels" not in metadata  # the basis of its correction has them
+    with pytest.raises(ForestFileError, match="levels twice"):
+        load({**metadata, "levels": [[0.0, 1.0, 2.0]]}, arrays)
 
 
 def test_lists_without_end_are_refused(files, load):

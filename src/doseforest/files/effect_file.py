@@ -76,7 +76,7 @@ def store_effect_forest(model: EffectForest) -> tuple[dict[str, Any], dict[str, 
         "bounded": bool(model.bounded),
         "parts": parts,
     }
-    if any(model.component_levels):
+    if model.component_levels != _levels_of_bases(model.parts, model.n_components):
         metadata["levels"] = [list(values) for values in model.component_levels]
     if model.categories:
         metadata["categories"] = store_categories(model.categories)
@@ -129,22 +129,31 @@ def read_effect_forest(metadata: Mapping[str, Any], arrays: Mapping[str, Array])
         bounded=CHECKS.flag(metadata, "bounded"),
         categories=categories,
         bags=_bags(metadata, arrays, n_features, columns, categories, support.n_components),
-        component_levels=_levels(metadata, parts, support.n_components),
+        component_levels=_levels(metadata, parts, support),
     )
 
 
-def _levels(
-    metadata: Mapping[str, Any], parts: tuple[CorrectedOutcome, ...], n_components: int
+def _levels_of_bases(
+    parts: tuple[CorrectedOutcome, ...], n_components: int
 ) -> tuple[tuple[float, ...], ...]:
-    """Levels of each component; files of 0.1 have them in the basis of a correction alone."""
+    """Levels of each component as the basis of a correction has them, if any."""
+    bases = (getattr(part.correction, "basis", None) for part in parts)
+    each = (basis_levels(basis, n_components) for basis in bases if basis is not None)
+    return next(each, ((),) * n_components)
+
+
+def _levels(
+    metadata: Mapping[str, Any], parts: tuple[CorrectedOutcome, ...], support: DoseRange | DoseBox
+) -> tuple[tuple[float, ...], ...]:
+    """Levels of each component, in the file where no basis of a correction has them."""
+    of_bases = _levels_of_bases(parts, support.n_components)
     if "levels" not in metadata:
-        bases = (getattr(part.correction, "basis", None) for part in parts)
-        each = (basis_levels(basis, n_components) for basis in bases if basis is not None)
-        return next(each, ((),) * n_components)
+        return of_bases
+    CHECKS.require(not any(of_bases), "has levels twice")
     described = metadata["levels"]
     CHECKS.require(
         isinstance(described, list)
-        and len(described) == n_components
+        and len(described) == support.n_components
         and all(isinstance(values, list) and len(values) != 1 for values in described),
         "has levels that do not fit its doses",
     )
