@@ -47,12 +47,12 @@ inline int64_t smallest_child(const SplitRule& rule, int64_t n_rows) {
 }
 
 // Spread of the treatment in a child from its mean moments: a mean conditional variance, or the
-// standard deviation of the mixture of the rows' densities (the published reading).
+// variance of the mixture of the rows' densities (the published reading).
 inline double spread(const SplitRule& rule, double first_sum, double second_sum, double weight) {
   const double first = first_sum / weight;
   if (rule.positivity == Positivity::CONDITIONAL) return first;
   const double variance = second_sum / weight - first * first;
-  return variance > 0 ? __builtin_sqrt(variance) : 0.0;
+  return variance > 0 ? variance : 0.0;
 }
 
 // zeta * sigma: the smaller of the two children's spreads, so that both keep a varied treatment.

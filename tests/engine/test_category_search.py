@@ -106,9 +106,7 @@ class Rows:
         spreads = []
         for side in sides:
             first, second = side @ self.spread / side.sum()
-            spreads.append(
-                first if self.positivity == "conditional" else (second - first**2) ** 0.5
-            )
+            spreads.append(first if self.positivity == "conditional" else second - first**2)
         return gain + self.zeta(distance) * min(spreads)
 
     def goes_left(self, splits):

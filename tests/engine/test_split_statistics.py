@@ -405,7 +405,7 @@ def test_a_mixture_of_densities_adds_its_smaller_spread_to_splits_by_slopes(by_n
 
     def sigma(side):
         first, second = np.average(moments[side], axis=0, weights=weights[side])
-        return np.sqrt(second - first**2)
+        return second - first**2
 
     def gain(left):
         n1, n2 = weights[left].sum(), weights[~left].sum()

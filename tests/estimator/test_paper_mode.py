@@ -8,8 +8,9 @@ from scipy.stats import norm, truncnorm
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from doseforest import EffectForest, GeneralizedCausalForest, load_forest
+from doseforest import EffectForest, GeneralizedCausalForest, _core, load_forest
 from doseforest.base.dtypes import LEAF
+from doseforest.base.seeds import Purpose, stream
 from doseforest.estimator.honest_split import draw_honest_split
 from doseforest.nuisance.treatment import density_registry
 from doseforest.nuisance.treatment.known_densities import Strata
@@ -101,6 +102,18 @@ DISTANCES = {
 }
 
 
+def bootstrap_samples(trees, n_growing):
+    """Rows of Omega1 that each tree has drawn, as often as it has drawn them."""
+    core, numbers = trees.plan.to_core(), np.arange(trees.n_trees)
+    ids = np.arange(n_growing)
+    counts = np.empty(trees.n_trees, np.int64)
+    _core.count_rows(core, numbers, ids, 1, counts)
+    ends = np.cumsum(counts)
+    rows = np.empty(ends[-1], np.uint32)
+    _core.draw_rows(core, numbers, ids, 1, ends - counts, rows)
+    return np.split(rows, ends[:-1])
+
+
 def best_split(x, curve, distance, min_rows, sigma=lambda side: 0.0, zeta=0.0):
     """Largest Delta = n1 n2 / nP D(curve_1, curve_2) + zeta min(sigma_1, sigma_2) over all cuts."""
     best = -np.inf
@@ -126,58 +139,83 @@ def printed_theta(x, dose, y, h):
 
 
 def mixture_sigma(x, dose):
-    """Standard deviation of the mean density of some rows, between the ends of the doses."""
+    """Variance of the mean density of some rows, between the ends of the doses."""
     t = grid_with_baseline()
     low, high = min(dose.min(), t[0]), max(dose.max(), t[-1])
     mean, variance = normal_within(x, low, high).stats("mv")
-    return np.sqrt((variance + mean**2).mean() - mean.mean() ** 2)
+    return (variance + mean**2).mean() - mean.mean() ** 2
+
+
+def zeta_unit(trees, x, dose, curve, distance):
+    """Mean gain of random halves of Omega1 over the variance of its mean density."""
+    bits = stream(trees.plan.seed, Purpose.RANDOM_HALVES, np.arange(len(x), dtype=np.uint64))
+    gains = []
+    for bit in range(64):
+        left = (bits >> np.uint64(bit)) % np.uint64(2) == 1
+        product = left.sum() * (~left).sum() / len(x)
+        gains.append(product * distance(curve(left), curve(~left)))
+    return np.mean(gains) / mixture_sigma(x, dose)
 
 
 # --- the split criterion -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("zeta", [0.0, 300.0])  # of the size of the gains, which are about 1000
+@pytest.mark.parametrize("zeta", [0.0, 1.0, 20.0])
 @pytest.mark.parametrize("name", sorted(DISTANCES))
 def test_splits_by_theta_gain_what_the_printed_formula_says(name, zeta):
-    data = draw()
+    x, dose, y = draw()
     _, trees, omega1 = fitted(distance=name, zeta=zeta)
-    x, dose, y = (column[omega1] for column in data)
+    x, dose, y = x[omega1], dose[omega1], y[omega1]
     theta = printed_theta(x, dose, y, h=0.8)
-    expected = best_split(
-        x,
-        lambda side: theta[side].mean(axis=0),
-        lambda a, b: DISTANCES[name](a, b, grid_with_baseline()),
-        min_rows=5,
-        sigma=lambda side: mixture_sigma(x[side], dose),
-        zeta=zeta,
-    )
+
+    def distance(a, b):
+        return DISTANCES[name](a, b, grid_with_baseline())
+
+    unit = zeta_unit(trees, x, dose, lambda side: theta[side].mean(axis=0), distance)
+    expected = [
+        best_split(
+            x[rows],
+            lambda side, rows=rows: theta[rows][side].mean(axis=0),
+            distance,
+            min_rows=5,
+            sigma=lambda side, rows=rows: mixture_sigma(x[rows][side], dose),
+            zeta=zeta * unit,
+        )
+        for rows in bootstrap_samples(trees, len(x))
+    ]
     # The moments are integrated over 201 doses, to a few in a hundred thousand.
     np.testing.assert_allclose(trees.gains[trees.roots], expected, rtol=TOLERANCE)
 
 
-@pytest.mark.parametrize("zeta", [0.0, 50.0])
+@pytest.mark.parametrize("zeta", [0.0, 1.0, 20.0])
 @pytest.mark.parametrize("name", sorted(DISTANCES))
 def test_splits_by_derivatives_gain_what_the_printed_formula_says(name, zeta):
-    data, t = draw(), grid_with_baseline()
+    (x, dose, y), t = draw(), grid_with_baseline()
     _, trees, omega1 = fitted(criterion="pdrf", distance=name, zeta=zeta)
-    x, dose, y = (column[omega1] for column in data)
+    x, dose, y = x[omega1], dose[omega1], y[omega1]
     k = gaussian(dose, t, 0.8)
     slope = k * (dose[:, None] - t) / 0.8**2  # of K in t
+    columns = [k, k * y[:, None], slope, slope * y[:, None]]
 
-    def phi(side):
-        sums = [
-            column[side].sum(axis=0) for column in (k, k * y[:, None], slope, slope * y[:, None])
-        ]
+    def phi(rows):
+        sums = [column[rows].sum(axis=0) for column in columns]
         return sums[3] / sums[0] - sums[1] * sums[2] / sums[0] ** 2
 
-    expected = best_split(
-        x,
-        phi,
-        lambda a, b: DISTANCES[name](a, b, t),
-        min_rows=5,
-        sigma=lambda side: mixture_sigma(x[side], dose),
-        zeta=zeta,
-    )
+    def distance(a, b):
+        return DISTANCES[name](a, b, t)
+
+    unit = zeta_unit(trees, x, dose, phi, distance)
+    expected = [
+        best_split(
+            x[rows],
+            lambda side, rows=rows: phi(rows[side]),
+            distance,
+            min_rows=5,
+            sigma=lambda side, rows=rows: mixture_sigma(x[rows][side], dose),
+            zeta=zeta * unit,
+        )
+        for rows in bootstrap_samples(trees, len(x))
+    ]
     np.testing.assert_allclose(trees.gains[trees.roots], expected, rtol=TOLERANCE)
 
 
@@ -187,21 +225,41 @@ def test_kernels_without_a_printed_derivative_compare_differences_between_doses(
     x, dose, y = (column[omega1] for column in data)
     k = epanechnikov(dose, t, 2.0)
 
-    def differences(side):
-        regression = (k[side] * y[side, None]).sum(axis=0) / k[side].sum(axis=0)
+    def differences(rows):
+        regression = (k[rows] * y[rows, None]).sum(axis=0) / k[rows].sum(axis=0)
         return np.diff(regression) / np.diff(t)
 
-    expected = best_split(
-        x, differences, lambda a, b: ((a - b) ** 2 * np.diff(t)).sum(), min_rows=5
-    )
+    expected = [
+        best_split(
+            x[rows],
+            lambda side, rows=rows: differences(rows[side]),
+            lambda a, b: ((a - b) ** 2 * np.diff(t)).sum(),
+            min_rows=5,
+        )
+        for rows in bootstrap_samples(trees, len(x))
+    ]
     np.testing.assert_allclose(trees.gains[trees.roots], expected, rtol=TOLERANCE)
+
+
+def test_every_tree_grows_on_a_bootstrap_sample_of_omega_1():
+    _, trees, omega1 = fitted(n_trees=40)
+    assert trees.plan.bootstrap
+    samples = bootstrap_samples(trees, omega1.sum())
+    sizes = np.array([len(rows) for rows in samples])
+    # 40 trees of 80 rows: the mean share of rows drawn has a standard error of .0085.
+    assert np.mean([len(np.unique(rows)) for rows in samples]) / omega1.sum() == pytest.approx(
+        1 - np.exp(-1), abs=0.03
+    )
+    assert sizes.mean() == pytest.approx(omega1.sum(), rel=0.06)  # 3.4 standard errors
+    assert len({tuple(rows) for rows in samples}) == 40
 
 
 def test_leaves_keep_the_least_node_size_of_omega_1_and_splits_the_least_gain():
     x, _, _ = draw()
     _, trees, omega1 = fitted(leaf_size=12)
-    for leaves in trees.apply(x[omega1]).T:
-        assert np.unique(leaves, return_counts=True)[1].min() >= 12
+    leaves = trees.apply(x[omega1]).T
+    for tree, rows in zip(leaves, bootstrap_samples(trees, omega1.sum()), strict=True):
+        assert np.unique(tree[rows], return_counts=True)[1].min() >= 12
     gains = trees.gains[trees.nodes["flags"] & LEAF == 0]
     least = float(np.median(gains))
     _, fewer, _ = fitted(leaf_size=12, min_info_gain=least)

@@ -40,6 +40,7 @@ class Purpose(IntEnum):
     DISTILLED_FOREST = 115
     DENSITY_FOREST = 116
     CHANGE_FOREST = 117
+    RANDOM_HALVES = 118
 
 
 def derive(seed: int, purpose: Purpose, *owners: int) -> int:

@@ -115,7 +115,8 @@ class CurveForest(ForestViews, RegressorMixin, BaseEstimator):  # type: ignore[m
     positivity : {"conditional", "mixture"}, default="conditional"
         How the positivity term measures variation: by the mean conditional variance of the dose, in
         which case ``zeta`` has no unit, or by the variance of the mixture of conditional
-        distributions, the published reading, in which case ``zeta`` is in units of the gain.
+        distributions, the published reading, in which case ``zeta`` is in units of the gain per
+        squared dose.
     leaf_curve : LeafCurve, optional
         How the averaged channels of leaves become a curve. By default `MeanCurve`: they are the
         curve. `RatioCurve` divides sums, `RidgeMoments` solves for coefficients.

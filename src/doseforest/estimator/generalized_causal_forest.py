@@ -359,9 +359,10 @@ class GeneralizedCausalForest(
         """The generalized causal forest as its paper prints it (Algorithm 1), to compare with.
 
         One honest split of the sample, nuisances and trees on the first part without
-        cross-fitting, kernel averages of the second part's outcomes in the leaves. Where the paper
-        gives no value a plain one is taken; docs/paper-mode.md lists what is printed and how it is
-        read.
+        cross-fitting, each tree on a bootstrap sample of it, kernel averages of the second part's
+        outcomes in the leaves. Where the paper gives no value a plain one is taken
+        (docs/paper-mode.md); the section "What paper() does otherwise than printed" of
+        docs/paper.md lists what remains different.
 
         Parameters
         ----------

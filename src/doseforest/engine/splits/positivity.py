@@ -56,4 +56,4 @@ def _spread(sums: FloatArray, weight: FloatArray, positivity: str) -> FloatArray
     first: FloatArray = sums[:, 0] / weight
     if positivity == "conditional":
         return first
-    return np.sqrt(np.maximum(sums[:, 1] / weight - first**2, 0.0))
+    return np.maximum(sums[:, 1] / weight - first**2, 0.0)

@@ -3,7 +3,7 @@
 It is kept to be compared with. Nuisances and splits share their rows without cross-fitting, the
 published curves are unstable where the dose hardly varies given the covariates, and leaves average
 raw outcomes at doses that may be far from t: local constants, biased most at the baseline, which
-lies on the edge, and confounded inside a leaf. docs/paper-mode.md lists every reading.
+lies on the edge, and confounded inside a leaf. docs/paper.md lists what differs from the print.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from doseforest.doses.smoothing.kernels import GaussianKernel, Kernel
 from doseforest.doses.smoothing.smoother_inputs import checked_kernel
 from doseforest.engine.forest import Forest
 from doseforest.engine.grow_forest import GrownForest, grow_forest
+from doseforest.engine.growth.binned_rows import BinnedRows
 from doseforest.engine.growth.forest_settings import GrowthSettings
-from doseforest.engine.splits.distances import DistanceFunction, trapezoid_weights
+from doseforest.engine.splits.distances import DistanceFunction
+from doseforest.engine.splits.mean_splits import SplitByMeans
 from doseforest.engine.splits.ratio_splits import SplitByRatioSlopes
-from doseforest.engine.splits.split_statistics import SplitRecipe
+from doseforest.engine.splits.split_statistics import SplitRecipe, StatisticRows
 from doseforest.estimator.corrections.fitted_correction import FittedCorrection
 from doseforest.estimator.corrections.kernel_curves import PublishedCorrection
 from doseforest.estimator.corrections.paper_leaves import filled_with_averages
+from doseforest.estimator.corrections.paper_positivity import (
+    DensityOfRows,
+    density_moments,
+    mixture_variance,
+    random_split_gain,
+)
 from doseforest.estimator.corrections.published_kernels import AddedMeans, doubly_robust_curves
 from doseforest.estimator.training_rows import TrainingRows
 from doseforest.nuisance.outcome.cross_fitted_outcome import CrossFittedOutcome
-
-MOMENT_POINTS = 201  # doses over which moments of a density are integrated
-
-# From doses to pi-hat(t | X_i) of the rows that grow, (n_growing, n_doses).
-DensityOfRows = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class PaperSettings:
     kernel: str | Kernel = "gaussian"  # K
     criterion: str = "theta"  # of CRITERIA
     distance: str | DistanceFunction = "l2"  # D
-    zeta: float = 0.0
+    zeta: float = 0.0  # in units of `zeta_unit`
     min_info_gain: float = 0.0
     leaf_size: int = 20  # min.node.size
     growth: GrowthSettings = field(default_factory=GrowthSettings)
@@ -61,7 +64,7 @@ class SplitColumns:
     """What the rows that grow are split by."""
 
     values: Array  # (n_growing, n_columns)
-    statistic: SplitRecipe | None  # how the columns are read; None: as mean curves
+    statistic: SplitRecipe  # how the columns are read
 
 
 def fit_paper(
@@ -96,12 +99,12 @@ def fit_paper(
     with stopwatch("curves"):
         curves = outcome.full.curves(growing.X, grid, n_threads=n_threads)
         columns = CRITERIA[settings.criterion](growing, curves, grid, density, settings)
-        spread = None
+        moments = None
         if settings.zeta:
-            spread = density_moments(density, grid, growing.dose.values, settings)
+            moments = density_moments(density, grid, growing.dose.values, settings.kernel)
     seed = derive(settings.seed, Purpose.PAPER_FOREST)
     in_bins = growing.binned(settings.max_bins, seed=seed, n_threads=n_threads)
-    grown = _grow(in_bins, columns, spread, grid, settings, seed)
+    grown = _grow(in_bins, columns, moments, grid, settings, seed)
     stopwatch.add(grown.seconds)
     on_progress(1)
     with stopwatch("leaves"):
@@ -140,7 +143,7 @@ def theta_columns(
         bandwidth=settings.bandwidth,
     )
     theta = robust - robust[:, [int(np.searchsorted(grid, settings.baseline))]]
-    return SplitColumns(theta.astype(CHANNEL_DTYPE), None)
+    return SplitColumns(theta.astype(CHANNEL_DTYPE), SplitByMeans())
 
 
 def pdrf_columns(
@@ -174,53 +177,35 @@ CriterionColumns = Callable[
 CRITERIA: dict[str, CriterionColumns] = {"theta": theta_columns, "pdrf": pdrf_columns}
 
 
-def density_moments(
-    density: DensityOfRows, grid: FloatArray, dose: FloatArray, settings: PaperSettings
-) -> FloatArray:
-    """First two moments of pi-hat(. | X_i), (n_rows, 2); doses are counted from mid-range.
-
-    Their means over a node are the moments of the mixture of its rows' densities, of which
-    sigma(pi-hat) is the standard deviation.
-    """
-    if checked_kernel(settings.kernel).support == 0:  # levels with probabilities
-        points = np.unique(dose)
-        weights = np.ones(len(points))
-    else:
-        low, high = min(grid[0], dose.min()), max(grid[-1], dose.max())
-        points = np.linspace(low, high, MOMENT_POINTS)
-        weights = trapezoid_weights(points)
-    mass = density(points) * weights
-    total = mass.sum(axis=1, keepdims=True)
-    shares = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
-    centred = points - (points[0] + points[-1]) / 2
-    moments: FloatArray = shares @ np.column_stack([centred, centred**2])
-    return moments
-
-
 def _grow(
     rows: TrainingRows,
     columns: SplitColumns,
-    spread: FloatArray | None,
+    moments: FloatArray | None,
     grid: FloatArray,
     settings: PaperSettings,
     seed: int,
 ) -> GrownForest:
-    """Step 4: B trees on all of Omega1, each with its own draw of mtry features.
+    """Step 4: B trees on bootstrap samples of Omega1, each with a draw of mtry features.
 
     Delta = n1 n2 / nP * D(theta_1, theta_2) + zeta * sigma(pi-hat); a node stays a leaf where no
     child may be as large as min.node.size, or Delta <= min.info.gain.
     """
-    levels = checked_kernel(settings.kernel).support == 0 and columns.statistic is None
+    levels = checked_kernel(settings.kernel).support == 0
+    by_means = isinstance(columns.statistic, SplitByMeans)
+    quadrature = np.ones(len(grid)) if levels and by_means else None
+    unit = 0.0
+    if moments is not None:
+        unit = zeta_unit(rows.split_rows, columns, moments, grid, quadrature, settings, seed)
     growth = replace(
         settings.growth,
-        sample_fraction=1.0,
+        sampling="bootstrap",
         honesty="none",
         mtry_scope="tree",
         statistic=columns.statistic,
         distance=settings.distance,
         min_node_size=settings.leaf_size,
         min_info_gain=settings.min_info_gain,
-        zeta=settings.zeta,
+        zeta=settings.zeta * unit,
         positivity="mixture",
         seed=seed,
     )
@@ -229,9 +214,38 @@ def _grow(
         columns.values,
         growth,
         doses=grid,
-        quadrature=np.ones(len(grid)) if levels else None,
-        spread=spread,
+        quadrature=quadrature,
+        spread=moments,
     )
+
+
+def zeta_unit(
+    rows: BinnedRows,
+    columns: SplitColumns,
+    moments: FloatArray,
+    grid: FloatArray,
+    quadrature: FloatArray | None,
+    settings: PaperSettings,
+    seed: int,
+) -> float:
+    """What zeta = 1 adds to a split's gain per unit of sigma(pi-hat).
+
+    The gain of splits of Omega1 at random over the variance of the mixture of all its densities,
+    so that zeta has no unit; 0 where that variance is 0.
+    """
+    variance = mixture_variance(moments, rows.weights)
+    if not variance > 0:
+        return 0.0
+    n_doses = columns.statistic.n_doses(columns.values.shape[1])
+    split_rows = StatisticRows(
+        values=columns.values,
+        doses=grid,
+        quadrature=columns.statistic.point_weights(n_doses, grid, quadrature),
+        distance=settings.distance,
+        weights=rows.weights,
+    )
+    gain = random_split_gain(columns.statistic, split_rows, rows.sampling_ids, seed)
+    return gain / variance
 
 
 def _fill(

@@ -45,7 +45,10 @@ class Paper(CorrectionRecipe):
     distance : str or callable, default="l2"
         Distance between curves (D).
     zeta : float, default=0.0
-        Weight of the spread of the treatment in a split's gain.
+        Weight of the variance of the treatment in a split's gain; it has no unit. At 1 the whole
+        variance counts as much as splits at random gain, which keeps the treatment more varied
+        where splits gain little. Raise it where some covariates nearly fix the dose; at 100 it
+        decides alone.
     min_info_gain : float, default=0.0
         What a split must gain (min.info.gain). Raise it for smaller trees.
     bandwidth : float, "rule_of_thumb" or "leave_one_out", optional
