@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
 from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
@@ -156,23 +157,27 @@ class CurveProcess:
         return self.curves(X, dose[:, None], n_threads=n_threads)[:, 0]
 
     def curves(self, X: FloatArray, doses: DoseArray, *, n_threads: int = 1) -> FloatArray:
-        """Mean outcome of each row at each dose of a grid, or at its own doses.
-
-        What is heavy is matrix algebra, which has its own threads: `n_threads` changes nothing.
-        """
-        out = np.empty((len(X), doses.shape[-1]))
+        """Mean outcome of each row at each dose of a grid, or at its own doses."""
         at_once = max(1, BLOCK_VALUES // len(self.points))
         of_grid = self._of_grid(doses) if doses.ndim == 1 else None
-        for first in range(0, len(X), at_once):
+
+        def of_block(first: int) -> FloatArray:
             rows = slice(first, first + at_once)
             points = self.table.covariates(X[rows])
             alike = squared_exponential(points, self.points, self.covariance.joint_lengths)
             if of_grid is None:
-                out[rows] = self._at_own_doses(alike, doses[rows])
+                curves = self._at_own_doses(alike, doses[rows])
             else:
                 everybody, joint = of_grid
-                out[rows] = alike @ joint + everybody
-            out[rows] += self._of_covariates(points)[:, None]
+                curves = alike @ joint + everybody
+            curves += self._of_covariates(points)[:, None]
+            return curves
+
+        starts = range(0, len(X), at_once)
+        if len(starts) > 1:  # blocks are the same for any number of threads
+            out = np.concatenate(side_by_side(of_block, starts, n_threads))
+        else:
+            out = of_block(0)
         out += self.mean
         return np.clip(out, 0.0, 1.0) if self.binary else out
 

@@ -130,11 +130,10 @@ CORE = "spline_core", f"{HERE}.spline_model:SplineCore"
 BOOSTED = "boosted_core", f"{HERE}.outcome_models:BoostedCore"
 TREES = "tree_ensemble", f"{HERE}.tree_ensemble:TreeEnsemble"
 
-PROCESSES = f"{HERE}.process_fit"
 PROCESS = "curve_process", f"{HERE}.curve_process:CurveProcess"
 
 MANY = 2_000  # rows: boosting many trees hardly earns its time on fewer beside processes
-PROCESS_ROWS = 20_000  # of more, what a process keeps of them says too little
+PROCESS_ROWS = 10_000  # of more, what a process keeps of them says too little
 
 OUTCOME_MEMBERS: dict[str, OutcomeMember] = {
     "core": OutcomeMember(f"{STACK}:CORE", *CORE, "default"),
@@ -145,12 +144,12 @@ OUTCOME_MEMBERS: dict[str, OutcomeMember] = {
     "core, process": OutcomeMember(
         f"{STACK}:CORE_PROCESS", *BOOSTED, "default", most_rows=PROCESS_ROWS
     ),
-    "process": OutcomeMember(f"{PROCESSES}:PROCESS", *PROCESS, "default", most_rows=PROCESS_ROWS),
+    "process": OutcomeMember(f"{STACK}:PROCESS", *PROCESS, "default", most_rows=PROCESS_ROWS),
     "process of doses as they are": OutcomeMember(
-        f"{PROCESSES}:PLAIN", *PROCESS, "default", most_rows=PROCESS_ROWS
+        f"{STACK}:PLAIN_PROCESS", *PROCESS, "default", most_rows=PROCESS_ROWS
     ),
     "process of one kernel": OutcomeMember(
-        f"{PROCESSES}:ONE_KERNEL", *PROCESS, "default", most_rows=PROCESS_ROWS
+        f"{STACK}:ONE_KERNEL", *PROCESS, "default", most_rows=PROCESS_ROWS
     ),
     "trees, squared error, early": OutcomeMember(f"{STACK}:SQUARED_EARLY", *TREES, "binary"),
     "trees, squared error": OutcomeMember(f"{STACK}:SQUARED", *TREES, "binary"),

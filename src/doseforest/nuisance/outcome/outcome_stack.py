@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from doseforest.base.dtypes import DoseArray, FloatArray
@@ -18,13 +19,14 @@ from doseforest.nuisance.outcome.boosting import (
     BoostingRecipe,
     fit_boosting,
 )
+from doseforest.nuisance.outcome.curve_process import CurveProcess
 from doseforest.nuisance.outcome.outcome_members import (
     OUTCOME_MEMBERS,
     MemberRecipe,
     OutcomeMember,
 )
 from doseforest.nuisance.outcome.outcome_models import BoostedCore, CheckedModel, OutcomeModel
-from doseforest.nuisance.outcome.process_fit import PROCESS
+from doseforest.nuisance.outcome.process_fit import ProcessRecipe
 from doseforest.nuisance.outcome.regressor_model import RegressorMember
 from doseforest.nuisance.outcome.spline_core import fit_spline_core
 from doseforest.nuisance.outcome.spline_model import SplineCore
@@ -122,7 +124,7 @@ def _core_boosted_early(rows: MemberRows) -> BoostedCore:
 def _core_process(rows: MemberRows) -> BoostedCore:
     core = rows.once(_fitted_core)
     left = rows.y - core.predict(rows.X, rows.dose, n_threads=rows.n_threads)
-    process = PROCESS.fit(rows.X, rows.dose, left, weights=rows.weights, seed=rows.seed)
+    process = ProcessRecipe().fit(rows.X, rows.dose, left, weights=rows.weights, seed=rows.seed)
     return BoostedCore(core, process)
 
 
@@ -148,7 +150,16 @@ def _squared_early(rows: MemberRows) -> TreeEnsemble:
     return _squared(rows).shorter(PLAIN_TREES.n_trees // 2)
 
 
+def _process(recipe: ProcessRecipe, rows: MemberRows) -> CurveProcess:
+    return recipe.fit(
+        rows.X, rows.dose, rows.y, weights=rows.weights, binary=rows.binary, seed=rows.seed
+    )
+
+
 CORE = SharingMember(_core)
+PROCESS = SharingMember(partial(_process, ProcessRecipe()))
+PLAIN_PROCESS = SharingMember(partial(_process, ProcessRecipe(rank_share=0.0)))
+ONE_KERNEL = SharingMember(partial(_process, ProcessRecipe(in_parts=False)))
 CORE_BOOSTED_EARLY = SharingMember(_core_boosted_early)
 CORE_BOOSTED = SharingMember(_core_boosted)
 CORE_PROCESS = SharingMember(_core_process)

@@ -386,8 +386,3 @@ def _columns(X: FloatArray, dose: DoseArray, y: FloatArray, most: int) -> IntArr
     strengths += [np.abs(outcome @ (points * points - 1.0)) / np.sqrt(2.0)]
     order = np.argsort(-np.max(strengths, axis=0), kind="stable")
     return np.sort(order[:most])
-
-
-PROCESS = ProcessRecipe()
-PLAIN = ProcessRecipe(rank_share=0.0)
-ONE_KERNEL = ProcessRecipe(in_parts=False)
