@@ -62,6 +62,23 @@ def test_the_terms_of_the_truth_are_chosen_and_fitted_by_ridge_regression():
         assert_allclose(without[used], expected, atol=1e-6)
 
 
+def test_a_better_penalty_on_the_main_effects_is_taken_once_terms_are_known():
+    columns, y, folds = data(n=2000)
+    moments, heavy = moments_of(columns, y, folds), np.full(N_MAINS, 3.0)
+    pools = [everywhere(np.arange(30))]
+    (shrunk,) = fit_sparse(moments, pools, heavy)
+    (freed,) = fit_sparse(moments, pools, heavy, [np.full(N_MAINS, 10.0), PENALTY])
+    assert_allclose(freed.per_row[:N_MAINS], PENALTY)
+    assert freed.coefficients[0] > 0.9  # of 1; a penalty of 3 a row leaves a quarter
+    assert shrunk.coefficients[0] < 0.35
+    assert error_on_rows(columns, y, folds, freed.without) < error_on_rows(
+        columns, y, folds, shrunk.without
+    )
+    (kept,) = fit_sparse(moments, pools, PENALTY, [heavy])
+    (alone,) = fit_sparse(moments, pools, PENALTY)
+    assert_array_equal(kept.without, alone.without)
+
+
 def test_a_fit_that_has_seen_no_weight_does_not_count():
     columns, y, folds = data()
     moments = moments_of(columns, y, folds, (folds == 2).astype(float))

@@ -42,7 +42,10 @@ Places: TypeAlias = Sequence[IntArray]  # (n_folds,) candidates in the pool, fou
 
 
 def fit_sparse(
-    moments: FoldMoments, pools: Sequence[Places], penalty: FloatArray
+    moments: FoldMoments,
+    pools: Sequence[Places],
+    penalty: FloatArray,
+    others: Sequence[FloatArray] = (),
 ) -> tuple[SparseFit, ...]:
     """Fit to each pool with the step of the lasso and the ridge of the least error on unseen folds.
 
@@ -57,15 +60,21 @@ def fit_sparse(
     pools : sequence of sequences of arrays of int
         Candidates that each fit may choose from, those found without each fold.
     penalty : array of shape (n_mains,)
-        On the main effects, per row.
+        On the main effects, per row, while terms are chosen.
+    others : sequence of arrays of shape (n_mains,)
+        Tried in its place once they are: what units have of their own looked like noise before.
     """
     searches = [_Search(moments) for _ in pools]
     for fold in range(moments.n_folds):
         rest = moments.without(fold)  # once for all fits, as it is large
         for search, places in zip(searches, pools, strict=True):
             search.try_fold(fold, rest, places[fold], penalty)
+    for fold in range(moments.n_folds if others else 0):
+        rest = moments.without(fold)
+        for search in searches:
+            search.try_penalties(fold, rest, others)
     total = moments.without(None)
-    return tuple(search.fit(total, penalty) for search in searches)
+    return tuple(search.fit(total, [penalty, *others]) for search in searches)
 
 
 class _Search:
@@ -75,21 +84,42 @@ class _Search:
         self._moments = moments
         self._errors = np.zeros((LASSO_STEPS, len(RIDGES)))
         self._fits: dict[tuple[int, int, int], FloatArray] = {}
+        self._columns: dict[tuple[int, int], IntArray] = {}
+        self._other_errors: dict[int, float] = {}
+        self._other_fits: dict[tuple[int, int], FloatArray] = {}
 
     def try_fold(self, fold: int, rest: FoldMoments, places: IntArray, penalty: FloatArray) -> None:
         for step, chosen in enumerate(lasso_paths(rest, places, penalty)):
             columns = _columns(chosen, penalty)
             seen, unseen = rest.only(columns), self._moments.only(columns, fold)
+            self._columns[fold, step] = columns
             for r, ridge in enumerate(RIDGES):
                 own = solve(seen, _ridge_penalty(seen, penalty, ridge))
                 self._errors[step, r] += unseen.squared_error(0, own)
                 self._fits[fold, step, r] = _spread(own, columns, rest.gram.shape[1])
 
-    def fit(self, total: FoldMoments, penalty: FloatArray) -> SparseFit:
+    def try_penalties(self, fold: int, rest: FoldMoments, others: Sequence[FloatArray]) -> None:
+        """Other penalties on the main effects, with the terms and the ridge of the least error."""
+        step, r = self._best()
+        columns = self._columns[fold, step]
+        seen, unseen = rest.only(columns), self._moments.only(columns, fold)
+        for place, penalty in enumerate(others, start=1):
+            own = solve(seen, _ridge_penalty(seen, penalty, RIDGES[r]))
+            error = self._other_errors.get(place, 0.0) + unseen.squared_error(0, own)
+            self._other_errors[place] = error
+            self._other_fits[fold, place] = _spread(own, columns, rest.gram.shape[1])
+
+    def fit(self, total: FoldMoments, penalties: Sequence[FloatArray]) -> SparseFit:
         """The mean of the fits without each fold, at the penalties of the least error."""
-        best = np.unravel_index(int(self._errors.argmin()), self._errors.shape)
-        step, r = (int(place) for place in best)
-        without = np.stack([self._fits[f, step, r] for f in range(self._moments.n_folds)])
+        step, r = self._best()
+        errors = {0: self._errors[step, r], **self._other_errors}
+        place = min(errors, key=errors.__getitem__)
+        folds = range(self._moments.n_folds)
+        if place == 0:
+            without = np.stack([self._fits[fold, step, r] for fold in folds])
+        else:
+            without = np.stack([self._other_fits[fold, place] for fold in folds])
+        penalty = penalties[place]
         mean = np.average(without, axis=0, weights=total.weight[0] - self._moments.weight)
         columns = np.union1d(np.arange(len(penalty)), np.flatnonzero(mean))
         chosen = total.only(columns)
@@ -99,6 +129,10 @@ class _Search:
             coefficients=mean[columns],
             without=without,
         )
+
+    def _best(self) -> tuple[int, int]:
+        step, r = np.unravel_index(int(self._errors.argmin()), self._errors.shape)
+        return int(step), int(r)
 
 
 def mixing_shares(moments: FoldMoments, fits: Sequence[SparseFit]) -> FloatArray:

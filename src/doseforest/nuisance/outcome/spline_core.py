@@ -65,6 +65,8 @@ from doseforest.nuisance.outcome.spline_model import SplineCore
 
 N_FOLDS = 4
 CURVATURES = (1e-7, 1e-5, 1e-3, 1e-1)  # penalties on the roughness of the average curve, per row
+# Once terms are known: less of what is left looks like noise, so that less smoothing may be best.
+LATE_CURVATURES = (1e-9, 1e-8, *CURVATURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +200,12 @@ def choose_terms(
     pool = np.unique(np.concatenate([own for each in screened for one in each for own in one]))
     moments = _moments(blocks, f"products of {len(pool)} terms", design, pool, level)
 
+    curvatures = [linear.penalty(curvature) for curvature in LATE_CURVATURES]
+
     def fitted(number: int) -> TermChoice:
         own = _of_folds(moments, fits[number].folds)
         places = [_places_in(pool, candidates) for candidates in screened[number]]
-        sparse = fit_sparse(own, places, fits[number].penalty)
+        sparse = fit_sparse(own, places, fits[number].penalty, curvatures)
         return TermChoice(design, pool, sparse, mixing_shares(own, sparse))
 
     return blocks.each(f"spline cores, {len(fits)} fits", fitted, range(len(fits)))
