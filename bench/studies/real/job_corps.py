@@ -24,6 +24,7 @@ from bench.studies.scores import MISSING
 from bench.studies.tasks import Record
 from doseforest import GeneralizedCausalForest
 from doseforest.base.dtypes import FloatArray
+from doseforest.doses.dose_values import Doses
 from doseforest.estimator.averages.averaging import prepare_averages
 from doseforest.nuisance.treatment.density_registry import DENSITIES, WEIGHTS
 
@@ -91,7 +92,7 @@ def average_curves(
     found: list[tuple[str, FloatArray, FloatArray | None]] = [(ALONE, alone, None)]
     for density in ("auto", *DENSITIES, *WEIGHTS):
         plan = replace(forest._fitted.plan, density=density)
-        curve = prepare_averages(forest._fitted.parts, plan).average_curve(doses)
+        curve = prepare_averages(forest._fitted.parts, plan).average_curve(Doses.of(doses))
         found.append((density, curve.values, curve.standard_errors))
     return found
 

@@ -56,7 +56,7 @@ def test_every_study_has_a_command():
         (["--designs", "polynomial,nowhere"], "'nowhere' is not one of polynomial"),
         (["--designs", "confounded"], "'confounded' is not one of polynomial"),
         (["--methods", ","], "'' is not one of doseforest"),
-        (["--simulations", "1"], "greater than or equal to 2"),
+        (["--simulations", "0"], "greater than or equal to 1"),
         (["--n", "5"], "greater than or equal to 100"),
         (["--seed", "-1"], "greater than or equal to 0"),
         (["--processes", "0"], "greater than or equal to 1"),

@@ -113,8 +113,8 @@ class DosePolicy:
     array([0., 1.])
     >>> print(decisions.explain(1))
     dose 1: the best of all doses at these prices
-    response 3.837, +3.837 against dose 0
-    value 3.837, cost 1 at prices of 2 per unit of cost: net 1.837
+    response 3.84, +3.84 against dose 0
+    value 3.84, cost 1 at prices of 2 per unit of cost: net 1.84
     next: dose 0, net 0
     """
 
