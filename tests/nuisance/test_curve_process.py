@@ -207,6 +207,14 @@ def test_a_file_holds_it(tmp_path):
     np.testing.assert_array_equal(again.effect(X, 2.0), forest.effect(X, 2.0))
 
 
+def test_units_far_away_get_the_mean_and_no_warning():
+    X, dose, y = draw(60)
+    process = ProcessRecipe().fit(X, dose, y)
+    far = process.curves(np.full((2, 3), 1e300), np.array([1.0, 2.0]))
+    assert np.isfinite(far).all()
+    np.testing.assert_array_equal(far[0], far[1])
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -217,6 +225,10 @@ def test_a_file_holds_it(tmp_path):
         ("coefficients", lambda own: own * np.nan),
         ("coefficients", lambda own: own + 1e200),
         ("sizes", lambda own: own[:2]),
+        ("sizes", lambda own: own + 1e308),
+        ("joint_lengths", lambda own: own * 1e-300),
+        ("level", lambda own: own + 1e308),
+        ("scale", lambda own: own * 1e-308),
     ],
 )
 def test_a_file_with_a_broken_process_is_refused(name, change):

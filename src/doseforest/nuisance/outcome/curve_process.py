@@ -20,9 +20,17 @@ import numpy as np
 from doseforest.base.concurrency import side_by_side
 from doseforest.base.dtypes import Array, DoseArray, FloatArray, IntArray
 from doseforest.doses.dose_values import MAX_COMPONENTS, Doses
-from doseforest.doses.stored_values import FLOATS, INTEGERS, ArrayTypes, FileChecks
+from doseforest.doses.stored_values import (
+    FLOATS,
+    INTEGERS,
+    LARGEST_RESULT,
+    ArrayTypes,
+    FileChecks,
+)
 
 BLOCK_VALUES = 2**22  # 32 MB of kernel values at a time
+FAR = 1e6  # deviations: beyond, no kernel says anything, and squares stay finite
+WIDEST = 1e4  # sizes and lengths that a search may end at are between e^-7 and e^7
 CHECKS = FileChecks("outcome model")
 _TABLE: ArrayTypes = {
     "columns": (INTEGERS, 1),
@@ -64,13 +72,12 @@ class ProcessTable:
         """Points of the rows, shape (n_rows, n_columns)."""
         chosen = X[:, self.columns]
         filled = np.where(np.isnan(chosen), self.fill, chosen)
-        points: FloatArray = (filled - self.level) / self.scale
-        return points
+        return np.clip((filled - self.level) / self.scale, -FAR, FAR)
 
     def warped(self, doses: DoseArray) -> FloatArray:
         """Points of doses, shape (n_doses, n_components)."""
         values = Doses.of(doses).table
-        spread: FloatArray = (values - self.dose_level) / self.dose_scale
+        spread = np.clip((values - self.dose_level) / self.dose_scale, -FAR, FAR)
         if self.rank_share == 0.0:
             return spread
         places = np.linspace(-np.sqrt(3.0), np.sqrt(3.0), self.knots.shape[1])
@@ -283,12 +290,17 @@ def _check_ranges(process: CurveProcess) -> None:
     CHECKS.require(
         bool((np.diff(table.knots, axis=1) >= 0).all()), "has a process with doses out of order"
     )
+    arrays = {name: getattr(table, name) for name in ("fill", "level", "knots", "dose_level")}
+    arrays |= {name: getattr(process, name) for name in ("points", "doses", "coefficients")}
+    for name, values in arrays.items():
+        CHECKS.moderate(values, name)
+    CHECKS.moderate(np.array([process.mean]), "mean")
     scales = [table.scale, table.dose_scale]
-    scales += [getattr(process.covariance, own.name) for own in fields(Covariance)[1:]]
+    lengths = [getattr(process.covariance, part.name) for part in fields(Covariance)[1:]]
+    sizes = process.covariance.sizes
     CHECKS.require(
-        all(bool((own > 0).all()) for own in scales)
-        and bool((process.covariance.sizes >= 0).all()),
-        "has a process with a scale that is not positive",
+        all(bool((each > 1.0 / LARGEST_RESULT).all()) for each in scales)
+        and all(bool(((each > 1.0 / WIDEST) & (each < WIDEST)).all()) for each in lengths)
+        and bool(((sizes >= 0) & (sizes < WIDEST)).all()),
+        "has a process with a scale out of range",
     )
-    for name in ("points", "doses", "coefficients"):
-        CHECKS.moderate(getattr(process, name), name)
