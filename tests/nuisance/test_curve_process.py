@@ -12,6 +12,7 @@ from doseforest import GeneralizedCausalForest, load_forest
 from doseforest.doses.dose_values import Doses
 from doseforest.nuisance.outcome import process_fit
 from doseforest.nuisance.outcome.curve_process import BLOCK_VALUES, CurveProcess
+from doseforest.nuisance.outcome.outcome_stack import member_fit
 from doseforest.nuisance.outcome.process_fit import MarginalLoss, ProcessRecipe, ProcessRows
 
 
@@ -123,6 +124,33 @@ def test_light_tails_cost_nothing_where_noise_may_be_heavy():
         for r in (False, True)
     )
     assert robust < 1.15 * plain
+
+
+def test_skewed_noise_leaves_the_level_at_the_mean():
+    rng = np.random.default_rng(3)
+    X, dose = rng.normal(size=(400, 2)), rng.uniform(0, 3, 400)
+    y = rng.exponential(1 + dose)
+    process = ProcessRecipe().fit(X, dose, y)
+    assert process.predict(X, dose).mean() == pytest.approx(y.mean(), rel=1e-6)
+
+
+def test_rare_ones_are_no_outliers_of_the_core():
+    rng = np.random.default_rng(4)
+    X, dose = rng.normal(size=(500, 2)), rng.uniform(0, 1, 500)
+    y = (rng.uniform(size=500) < 0.1).astype(float)
+    (model,) = member_fit(["core, process"])(X, dose, y, binary=True).values()
+    assert model.predict(X, dose).mean() == pytest.approx(y.mean(), abs=0.02)
+
+
+def test_a_value_that_hardly_any_row_had_is_not_like_no_other_row():
+    rng = np.random.default_rng(5)
+    X, dose = rng.normal(size=(400, 2)), rng.uniform(0, 4, 400)
+    X = np.column_stack([X, np.zeros(400), np.arange(400) < 2])  # constant, and two ones
+    process = ProcessRecipe().fit(X, dose, 3 * dose)
+    for column in (2, 3):
+        unit = np.zeros((1, 4))
+        unit[0, column] = 50.0
+        np.testing.assert_allclose(process.curves(unit, np.array([1.0, 3.0]))[0], [3, 9], atol=1.5)
 
 
 def test_rows_of_twice_the_weight_count_as_two():

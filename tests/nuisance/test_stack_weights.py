@@ -113,6 +113,36 @@ def test_held_out_rows_lend_no_doses():
     assert possible_doses(x, t, folds)[60:].max() <= 1.0
 
 
+def test_rows_without_weight_lend_no_doses():
+    x, _, rng = drawn()
+    t = rng.uniform(0, 3, 600)
+    weights = np.where(np.arange(600) < 300, 1.0, 0.0)
+    t[300:] += 1e6
+    asked = possible_doses(x, t, np.arange(600) % 4, weights=weights)
+    assert asked[:300].max() <= 3.0
+
+
+def test_members_are_not_asked_about_no_rows():
+    class Asked(Plane):
+        def curves(self, X, doses, *, n_threads=1):
+            assert len(X) > 0
+            return super().curves(X, doses)
+
+    x, _, _ = drawn(40)
+    models = cross_fit(lambda rows: {"a": Asked(c=1)}, np.arange(40) % 4)
+    rows = np.array([0, 4, 8])  # of one fold
+    np.testing.assert_allclose(usual_outcomes(models, x, np.array([1.0, 3.0]), rows), 2.0)
+
+
+def test_members_that_say_the_same_of_effects_keep_their_shares_of_outcomes():
+    x, t, rng = drawn()
+    y = x[:, 0] + rng.normal(size=len(t))
+    members = np.column_stack([np.zeros(len(t)), x[:, 0], -x[:, 0]])  # nothing of the dose
+    np.testing.assert_allclose(
+        stack_weights(members, members, y), convex_weights(members, y), atol=1e-6
+    )
+
+
 def test_usual_outcomes_are_means_over_doses_by_models_without_the_row():
     x, t, _ = drawn(40)
     folds = np.arange(40) % 4

@@ -1,5 +1,7 @@
 """The summary: everything on one screen, and the numbers that methods give."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 from doseforest import GeneralizedCausalForest
+from doseforest.doses.dose_values import Doses
+from doseforest.report.model_summary import made_of
 
 SECTIONS = (
     "Data",
@@ -107,6 +111,16 @@ def test_what_the_curves_are_made_of_is_said_in_plain_words():
     assert ("forests added nothing" in made) == (
         not any(report["shares"] for report in members.rounds_)
     )
+
+
+def test_members_of_the_user_go_by_their_names():
+    members = {"trees of mine": 0.5, "core demand": 0.48, "other": 0.02}
+    part = SimpleNamespace(
+        rows=SimpleNamespace(n_rows=3),
+        fitted=SimpleNamespace(added=SimpleNamespace(curves=lambda doses: np.zeros((1, 2)))),
+    )
+    text = made_of(members, (part,), Doses.of([0.0, 1.0]))
+    assert text == "trees of mine (50%), core demand (48%); forests added nothing"
 
 
 def test_what_forests_change_is_a_share_of_the_bend_of_the_outcome_models_curves(uniform):

@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 
 MOST_SHARES = 4
 EFFECT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# Kinds of members in plain words, by what their names begin with.
+# Members of the library in plain words; others go by their names.
 KINDS = {
+    "core": "splines",
     "core, process": "splines with a Gaussian process",
     "core, boosted": "splines with boosted trees",
-    "core": "splines",
+    "core, boosted early": "splines with boosted trees",
     "process": "Gaussian processes",
+    "process of doses as they are": "Gaussian processes",
+    "process of one kernel": "Gaussian processes",
     "linear trees": "boosted trees",
     "trees": "boosted trees",
+    "trees, squared error": "boosted trees",
+    "trees, squared error, early": "boosted trees",
 }
 LEAST_SHARE = 0.05  # of a kind that is named
 FLAT = 1e-9  # bend of curves that rounding leaves, as a share of their values
@@ -113,11 +118,11 @@ def made_of(weights: Mapping[str, float], parts: tuple[TrainedPart, ...], doses:
     """
     kinds: dict[str, float] = {}
     for name, share in weights.items():
-        begins = next((start for start in KINDS if name.startswith(start)), None)
-        kind = KINDS[begins] if begins else name
+        kind = KINDS.get(name, name)
         kinds[kind] = kinds.get(kind, 0.0) + share
     named = sorted(kinds.items(), key=lambda item: -item[1])
-    text = ", ".join(f"{kind} ({share:.0%})" for kind, share in named if share >= LEAST_SHARE)
+    shown = [own for own in named if own[1] >= LEAST_SHARE] or named[:1]
+    text = ", ".join(f"{kind} ({share:.0%})" for kind, share in shown)
     few = doses[np.linspace(0, len(doses) - 1, min(len(doses), BEND_DOSES)).astype(int)]
     added = added_out_of_bag(parts, few.values)
     if not added.any():

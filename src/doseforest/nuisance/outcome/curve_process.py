@@ -29,7 +29,8 @@ from doseforest.doses.stored_values import (
 )
 
 BLOCK_VALUES = 2**22  # 32 MB of kernel values at a time
-FAR = 1e6  # deviations: beyond, no kernel says anything, and squares stay finite
+FAR = 5.0  # deviations: rows beyond count as there, else a rare or new value is like no other row
+FARTHEST = 1e6  # of a dose: beyond, no kernel says anything, and squares stay finite
 WIDEST = 1e4  # sizes and lengths that a search may end at are between e^-7 and e^7
 CHECKS = FileChecks("outcome model")
 _TABLE: ArrayTypes = {
@@ -77,7 +78,7 @@ class ProcessTable:
     def warped(self, doses: DoseArray) -> FloatArray:
         """Points of doses, shape (n_doses, n_components)."""
         values = Doses.of(doses).table
-        spread = np.clip((values - self.dose_level) / self.dose_scale, -FAR, FAR)
+        spread = np.clip((values - self.dose_level) / self.dose_scale, -FARTHEST, FARTHEST)
         if self.rank_share == 0.0:
             return spread
         places = np.linspace(-np.sqrt(3.0), np.sqrt(3.0), self.knots.shape[1])

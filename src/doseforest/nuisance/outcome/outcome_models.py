@@ -93,7 +93,7 @@ class BoostedCore:
         core, rest = part(values["core"]), part(values["trees"])
         CHECKS.require(
             isinstance(core, SplineCore) and isinstance(rest, TreeEnsemble | CurveProcess),
-            "corrects something else than a spline core, or by something else than trees",
+            "corrects something else than a spline core, or by no trees and no process",
         )
         return cls(core, rest)
 

@@ -4,7 +4,8 @@ Sizes and lengths come from few rows, with an analytic gradient that needs no ar
 columns): a step costs n^3 + n^2 p. Coefficients rest on more rows, by one Cholesky factor.
 
 Noise may have heavy tails or grow with the dose: rows that the others do not expect get a larger
-variance of noise, as under a t distribution, from what each row's leave-one-out residual says.
+variance of noise, as under a t distribution, from what each row's leave-one-out residual says. The
+tails are taken for symmetric: skewed noise whose size goes with the dose draws effects to the mode.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class ProcessRecipe:
     n_steps : int, default=20
         Steps of the search for lengths.
     robust : bool, default=True
-        Whether noise may have heavy tails; outcomes of zeros and ones have none.
+        Whether noise may have heavy tails, the same on both sides; outcomes of zeros and ones have
+        none. Of skewed outcomes, take the mean by False.
 
     Examples
     --------
@@ -108,6 +110,9 @@ class ProcessRecipe:
         if robust:
             chosen = with_tails(chosen, covariance, noise)
         coefficients = deviation * solve(chosen, covariance, noise)
+        if robust:  # skewed noise has its mean elsewhere than most rows: the level is theirs again
+            left = (noise * chosen.noise_shares + JITTER) * coefficients
+            mean += float(np.average(left, weights=1.0 / rows.noise_shares[kept]))
         return CurveProcess(
             table=table,
             covariance=covariance,

@@ -25,6 +25,7 @@ from doseforest.nuisance.treatment.conditional_means import cross_fit_means
 
 N_POSSIBLE = 16  # doses that stand for those which a unit could have had
 EFFECT_SAY = 0.5  # of the weights by the risk of effects
+TIE = 1e-3  # how firmly shares are held where nothing else decides
 MOST_JUDGED = 4_000  # rows of that risk: more would hardly change the weights
 
 
@@ -60,10 +61,14 @@ def stack_weights(
     """
     by_outcome = convex_weights(observed, y, weights)
     judged = slice(None) if rows is None else rows
+    counted = np.ones(len(usual)) if weights is None else weights[judged]
+    columns, target = observed[judged] - usual, y[judged] - usual @ by_outcome
+    # Members that say the same of effects, or nothing, keep the shares that outcomes give them.
+    pull = TIE * max(float(np.sqrt((counted * target**2).sum())), np.finfo(float).tiny)
     by_effect = convex_weights(
-        observed[judged] - usual,
-        y[judged] - usual @ by_outcome,
-        None if weights is None else weights[judged],
+        np.vstack([columns, pull * np.eye(len(by_outcome))]),
+        np.append(target, pull * by_outcome),
+        np.append(counted, np.ones(len(by_outcome))),
     )
     return (1.0 - EFFECT_SAY) * by_outcome + EFFECT_SAY * by_effect
 
@@ -91,6 +96,8 @@ def usual_outcomes(
     places: list[IntArray] = []
     for models, own in drawn.with_rows():
         place = np.flatnonzero(np.isin(rows, own))
+        if len(place) == 0:  # a member need not answer for no row
+            continue
         doses = asked if asked.ndim == 1 else asked[rows[place]]
         units = X[rows[place]]
         curves = (model.curves(units, doses, n_threads=n_threads) for model in models.values())
@@ -113,7 +120,8 @@ def possible_doses(
     """Doses that stand for those which units could have had, (n_doses,) or (n_rows, n_doses).
 
     Around a cross-fitted mean dose of each row lie quantiles of what is left of the doses. Doses of
-    few levels or of several components are those of rows, the same for everybody.
+    few levels or of several components are those of rows, the same for everybody: there the mean
+    over them is not quite that given the covariates, but it is the same for all doses of a row.
 
     Examples
     --------
@@ -123,7 +131,7 @@ def possible_doses(
     >>> asked.shape, asked[[0, -1], 8].round()
     ((1000, 16), array([ 0., 10.]))
     """
-    seen = np.flatnonzero(folds != HELD_OUT)
+    seen = np.flatnonzero((folds != HELD_OUT) & (True if weights is None else weights > 0))
     places = (np.arange(N_POSSIBLE) + 0.5) / N_POSSIBLE
     if dose.dtype.names is not None:
         joint: DoseArray = dose[np.random.default_rng(seed).permutation(seen)[:N_POSSIBLE]]
