@@ -471,7 +471,18 @@ def test_a_hostile_description_is_refused_or_answers_with_numbers(files, load, k
 
 
 @pytest.mark.parametrize(
-    "forged", [None, [], [0.0, 1.0], [[1.0]], [[2.0, 1.0]], [[1.0, 1.0]], [["a", "b"]], [[], []]]
+    "forged",
+    [
+        None,
+        [],
+        [0.0, 1.0],
+        [[1.0]],
+        [[2.0, 1.0]],
+        [[1.0, 1.0]],
+        [["a", "b"]],
+        [[], []],
+        [[0.0, 1e308]],
+    ],
 )
 def test_levels_that_do_not_fit_are_refused(files, load, forged):
     metadata, arrays = contents(files / "none, levels.dose")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from doseforest.base.dtypes import MAX_FEATURES, Array, IntArray
+from doseforest.data.checks import LARGEST_VALUE
 from doseforest.data.feature_table import Categories
 from doseforest.doses.bases.dose_basis import basis_levels
 from doseforest.doses.boxes import DoseBox
@@ -160,6 +161,8 @@ def _levels(
     for values in described:
         CHECKS.finite(*values)
         CHECKS.increasing(values, "levels")
+        small = all(abs(value) <= LARGEST_VALUE for value in values)
+        CHECKS.require(small, "has levels out of range")
     return tuple(tuple(map(float, values)) for values in described)
 
 
