@@ -51,6 +51,9 @@ class ArrayTable:
     block_rows: int = BLOCK_ROWS
     categories: Categories = field(default_factory=dict)  # of the columns that hold codes of labels
 
+    def __len__(self) -> int:
+        return self.n_rows
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

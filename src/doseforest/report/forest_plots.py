@@ -20,7 +20,12 @@ from doseforest.report.curve_plots import UnitColours, spread_units
 from doseforest.report.dose_axes import DoseAxes, known_axes
 from doseforest.report.dose_paths import dose_path
 from doseforest.report.pictures import pyplot
-from doseforest.report.surface_doses import checked_unit, mean_surface, surface_axes
+from doseforest.report.surface_doses import (
+    checked_unit,
+    coded_units,
+    mean_surface,
+    surface_axes,
+)
 from doseforest.report.surface_plot import plot_surface
 
 if TYPE_CHECKING:
@@ -115,7 +120,7 @@ class ForestPlots:
         path = dose_path(model, axes, doses=doses, component=component, at=at)
         marks = path.marks
         asked = np.append(path.doses, model.baseline)
-        everyone = np.asarray(model.dose_response(table, asked))
+        everyone = np.asarray(model.dose_response(coded_units(model, table), asked))
         everyone, start = everyone[:, :-1], everyone[:, -1:]
         if effects:
             everyone = everyone - start
@@ -175,7 +180,7 @@ class ForestPlots:
         width = model.n_components
         high = one_dose(model.doses[-1] if dose is None else dose, "dose", width)
         low = one_dose(model.baseline if baseline is None else baseline, "baseline", width)
-        values = np.asarray(model.effect(table, high, low))
+        values = np.asarray(model.effect(coded_units(model, table), high, low))
         label = f"effect on {axes.outcome} of {axes.told(high)} against {dose_text(low, 4)}"
         if feature is None:
             return effect_plots.plot_effect_distribution(values, label=label, ax=ax)
@@ -257,8 +262,9 @@ class ForestPlots:
             )
         path = dose_path(model, axes, doses=doses)
         plain = replace(model, output="default")
-        result = plain.intervals.effect(table[shown], doses=path.doses)
-        curves = plain.dose_response(table[shown], np.append(path.doses, model.baseline))
+        asked = coded_units(plain, table[shown])
+        result = plain.intervals.effect(asked, doses=path.doses)
+        curves = plain.dose_response(asked, np.append(path.doses, model.baseline))
         outcome = f"effect on {axes.outcome} against {axes.told(model.baseline, 6)}"
         return interval_plots.plot_unit_bands(
             path.places,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from doseforest.base.dtypes import DoseArray, FloatArray
+from doseforest.data.feature_table import ArrayTable
 from doseforest.doses.dose_values import Doses
 from doseforest.doses.grids import DoseRange, as_doses
 from doseforest.report.dose_axes import DoseAxes
@@ -67,10 +68,15 @@ def checked_unit(unit: Any, n_units: int) -> int:
     return int(unit)
 
 
+def coded_units(model: EffectForest, codes: FloatArray) -> ArrayTable:
+    """Units that were checked before: numbers of their categories are the model's codes."""
+    return ArrayTable(codes, categories=model.categories)
+
+
 def mean_surface(model: EffectForest, table: FloatArray, doses: DoseArray) -> FloatArray:
     """Mean outcome of units at each dose, in blocks that memory does not feel."""
     total = np.zeros(len(doses))
-    for _, block in model.checked_table(table).blocks():
+    for _, block in coded_units(model, table).blocks():
         total += model.curves(block, doses).sum(axis=0)
     mean: FloatArray = total / len(table)
     return mean
